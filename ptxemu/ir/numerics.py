@@ -50,8 +50,8 @@ class Numerics:
 
     ``halves`` and ``words``: the products that are added at once of multiplicands of 16 and 32 bits.  ``least``: the least common
     exponent where the result is f32, and f16.  ``scaled``: how multiplicands of 8 bits are added, if tensor cores have an
-    instruction for that.  ``quads``: they have one for m8n8k4.  ``functions``: approximate functions have the bits of the
-    hardware, too.
+    instruction for that.  ``quads``: they have one for m8n8k4.  ``hardware``: approximate functions and NaNs of f64 have
+    the bits of the hardware, too.
     """
 
     first: int
@@ -62,7 +62,7 @@ class Numerics:
     scaled: Summation | None = None
     quads: bool = False
     exact_sums: bool = False
-    functions: bool = False
+    hardware: bool = False
 
     def used_for(self, mods: Mapping[str, str]) -> Numerics:
         """Those of the first architecture that has the instruction, if this one lacks it."""
@@ -72,7 +72,7 @@ class Numerics:
     @property
     def measured_stores(self) -> bool:
         """Formatted stores to surfaces round as an H200 does (sm_90), where that is asked for by name."""
-        return self.functions and self.first >= 90
+        return self.hardware and self.first >= 90
 
     def warpgroup_summation(self, mods: Mapping[str, str]) -> Summation:
         """Of a ``wgmma`` that a warp's part of is an ``mma`` with these modifiers."""
@@ -124,7 +124,7 @@ NUMERICS = {record.first: record for record in _RECORDS}
 def numerics_of(like: str, target: Sequence[str]) -> Numerics:
     """Those that ``like`` names, or for an empty one or ``exact`` those of a module's ``.target``."""
     named = ARCHITECTURE.fullmatch(like) is not None
-    return replace(_record(like if named else next(iter(target), "")), exact_sums=like == EXACT, functions=named)
+    return replace(_record(like if named else next(iter(target), "")), exact_sums=like == EXACT, hardware=named)
 
 
 def checked_like(like: object) -> str:

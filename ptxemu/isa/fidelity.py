@@ -25,14 +25,17 @@ IN_WORDS = {
 }
 """The kinds, the surest first."""
 
-MUFU, SUMS, SPARSE_SUMS, CHAINS = "mufu", "sums", "sparse sums", "chains"
-"""Of approximate functions that have a model, and of sums of matrices: these depend on the architecture."""
+MUFU, MUFU_90, SUMS, SPARSE_SUMS, CHAINS = "mufu", "mufu of sm_90", "sums", "sparse sums", "chains"
+"""Of approximate functions, some of whose models were compared with sm_90 alone, and of sums of matrices: these depend on the
+architecture."""
 
 MEASURED_SUMS = {70, 80, 89, 90, 100}
 """The architectures whose tensor cores there are public results of (docs/semantics.md)."""
 
 IN_TABLE = {
-    MUFU: f"{MEASURED} if an architecture is named, else {BOUND}", SUMS: f"{MEASURED}, {UNCHECKED} on sm_75 and sm_120",
+    MUFU: f"{MEASURED} if an architecture is named, else {BOUND}",
+    MUFU_90: f"{MEASURED} if sm_90 is named, {UNCHECKED} if another is, else {BOUND}",
+    SUMS: f"{MEASURED}, {UNCHECKED} on sm_75 and sm_120",
     SPARSE_SUMS: UNCHECKED, CHAINS: UNCHECKED,
 }  # fmt: skip
 """What the list of instructions says of those."""
@@ -40,8 +43,10 @@ IN_TABLE = {
 
 def fidelity_of(row: Row, mods: Mapping[str, str], numerics: Numerics) -> str:
     """One of the kinds, of an instruction with these modifiers."""
-    if row.bits == MUFU:
-        return MEASURED if numerics.functions else BOUND
+    if row.bits in (MUFU, MUFU_90) and not numerics.hardware:
+        return BOUND
+    if row.bits in (MUFU, MUFU_90):
+        return MEASURED if row.bits == MUFU or numerics.first == 90 else UNCHECKED
     if row.bits in (SUMS, SPARSE_SUMS) and numerics.exact_sums:
         return OPEN
     if row.bits == SUMS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxemu.isa.fidelity import BOUND, MUFU
+from ptxemu.isa.fidelity import MUFU, MUFU_90
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words, traits
 from ptxemu.isa.words import THREE
@@ -75,11 +75,11 @@ for opcode in ("rcp", "sqrt"):
     )
 # ptxas takes a flush of subnormals here, which the manual does not describe.
 row("rcp", ROUND + " ftz type=f64", "d:type, a:type", ptx="1.4", sm=13, lower=UNSUPPORTED, gates=DIRECTED_GATES, chapter=CHAPTER)
-row("rcp", "approx ftz type=f64", "d:type, a:type", ptx="2.1", sm=20, lower="rcp.approx.f64", bits=BOUND, chapter=CHAPTER)
+row("rcp", "approx ftz type=f64", "d:type, a:type", ptx="2.1", sm=20, lower="rcp.approx.f64", bits=MUFU_90, chapter=CHAPTER)
 
-row("rsqrt", "approx type=f64", "d:type, a:type", ptx="1.4", sm=13, lower="rsqrt.approx", bits=BOUND, chapter=CHAPTER)
-row("rsqrt", "approx ftz type=f64", "d:type, a:type", ptx="4.0", sm=20, lower="rsqrt.approx.f64", bits=BOUND, chapter=CHAPTER)
-row("tanh", "approx type=f32", "d:type, a:type", ptx="7.0", sm=75, lower="tanh.approx", bits=BOUND, chapter=CHAPTER)
+row("rsqrt", "approx type=f64", "d:type, a:type", ptx="1.4", sm=13, lower="rsqrt.approx", bits=MUFU_90, chapter=CHAPTER)
+row("rsqrt", "approx ftz type=f64", "d:type, a:type", ptx="4.0", sm=20, lower="rsqrt.approx.f64", bits=MUFU_90, chapter=CHAPTER)
+row("tanh", "approx type=f32", "d:type, a:type", ptx="7.0", sm=75, lower="tanh.approx", bits=MUFU_90, chapter=CHAPTER)
 
 for opcode in ("abs", "neg"):
     row(opcode, "ftz? type=f32", "d:type, a:type", lower=f"{opcode}.fp", does=RAW, chapter=CHAPTER)

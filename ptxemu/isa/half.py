@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ptxemu.isa.fidelity import BOUND
+from ptxemu.isa.fidelity import MUFU_90
 from ptxemu.isa.table import row
 from ptxemu.isa.words import THREE
 
@@ -32,7 +32,7 @@ for opcode in ("min", "max"):
     row(opcode, f"ftz? NaN? xorsign abs {HALF}", TWO, ptx="7.2", sm=86, lower=lower, chapter=CHAPTER)
     row(opcode, f"NaN? {BRAIN}", TWO, ptx="7.0", sm=80, lower=lower, chapter=CHAPTER)
     row(opcode, f"NaN? xorsign abs {BRAIN}", TWO, ptx="7.2", sm=86, lower=lower, chapter=CHAPTER)
-row("ex2", f"approx {HALF}", "d:type, a:type", ptx="7.0", sm=75, lower="ex2.half", bits=BOUND, chapter=CHAPTER)
-row("ex2", f"approx ftz {BRAIN}", "d:type, a:type", ptx="7.8", sm=90, lower="ex2.half", bits=BOUND, chapter=CHAPTER)
-row("tanh", f"approx {HALF}", "d:type, a:type", ptx="7.0", sm=75, lower="tanh.half", bits=BOUND, chapter=CHAPTER)
-row("tanh", f"approx {BRAIN}", "d:type, a:type", ptx="7.8", sm=90, lower="tanh.half", bits=BOUND, chapter=CHAPTER)
+row("ex2", f"approx {HALF}", "d:type, a:type", ptx="7.0", sm=75, lower="ex2.half", bits=MUFU_90, chapter=CHAPTER)
+row("ex2", f"approx ftz {BRAIN}", "d:type, a:type", ptx="7.8", sm=90, lower="ex2.half", bits=MUFU_90, chapter=CHAPTER)
+row("tanh", f"approx {HALF}", "d:type, a:type", ptx="7.0", sm=75, lower="tanh.half", bits=MUFU_90, chapter=CHAPTER)
+row("tanh", f"approx {BRAIN}", "d:type, a:type", ptx="7.8", sm=90, lower="tanh.half", bits=MUFU_90, chapter=CHAPTER)

@@ -10,7 +10,20 @@ import pytest
 from ptxemu import isa
 from ptxemu.cli import run
 from ptxemu.ir.numerics import numerics_of
-from ptxemu.isa.fidelity import BOUND, CHAINS, DEFINED, IN_WORDS, MEASURED, MUFU, OPEN, SPARSE_SUMS, SUMS, UNCHECKED, fidelity_of
+from ptxemu.isa.fidelity import (
+    BOUND,
+    CHAINS,
+    DEFINED,
+    IN_WORDS,
+    MEASURED,
+    MUFU,
+    MUFU_90,
+    OPEN,
+    SPARSE_SUMS,
+    SUMS,
+    UNCHECKED,
+    fidelity_of,
+)
 from ptxemu.isa.table import Row
 
 F16 = {"atype": "f16", "dtype": "f32", "ctype": "f32", "shape": "m16n8k16"}
@@ -23,7 +36,8 @@ def one(bits: str) -> Row:
 
 @pytest.mark.parametrize(
     ("bits", "mods", "like", "kind"),
-    [(MUFU, {}, "", BOUND), (MUFU, {}, "exact", BOUND), (MUFU, {}, "sm_89", MEASURED), (SUMS, F16, "", MEASURED),
+    [(MUFU, {}, "", BOUND), (MUFU, {}, "exact", BOUND), (MUFU, {}, "sm_89", MEASURED), (MUFU_90, {}, "", BOUND),
+     (MUFU_90, {}, "sm_90", MEASURED), (MUFU_90, {}, "sm_89", UNCHECKED), (SUMS, F16, "", MEASURED),
      (SUMS, F16, "sm_75", UNCHECKED), (SUMS, F16, "sm_120", UNCHECKED), (SUMS, F16, "exact", OPEN),
      (SUMS, FP8, "sm_75", MEASURED), (SPARSE_SUMS, F16, "", UNCHECKED), (SPARSE_SUMS, F16, "exact", OPEN),
      (CHAINS, {}, "", UNCHECKED), (DEFINED, {}, "", DEFINED)],
@@ -91,8 +105,8 @@ def test_a_case_says_it_of_each_kernel(tmp_path: Path, capsys: pytest.CaptureFix
 def test_approximate_rows_are_not_called_defined() -> None:
     for forms in isa.rows().values():
         for row in forms:
-            assert row.bits in {*IN_WORDS, MUFU, SUMS, SPARSE_SUMS, CHAINS}, row.text
+            assert row.bits in {*IN_WORDS, MUFU, MUFU_90, SUMS, SPARSE_SUMS, CHAINS}, row.text
             approximate = row.supported and any("approx" in qualifier.values for qualifier in row.qualifiers)
-            assert not approximate or row.bits in (MUFU, BOUND), row.text
+            assert not approximate or row.bits in (MUFU, MUFU_90), row.text
             sums = row.lower == "mma" and any("s32" in qualifier.values for qualifier in row.qualifiers)
             assert row.lower != "mma" or sums == (row.bits == DEFINED), row.text

@@ -1,7 +1,8 @@
 """Approximate functions of an architecture that is asked for have the bits of the hardware.
 
 ``tests/data/mufu.npz`` has what bcarlet/ptx-math (MIT) makes of some thousand operands, a model that its author found to agree
-with sm_70 and sm_75 in all 2**32; ``tests/fuzz/functions.py`` compares them all.
+with sm_70 and sm_75 in all 2**32, as it does with an NVIDIA H200 (sm_90); ``tests/fuzz/functions.py`` compares them all.
+``tests/data/h200.npz`` has words of that H200 for ``tanh`` and f64.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from tests.support.places import DATA
 FUNCTIONS = ("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos")
 DIVISIONS = ("div.approx", "div.full", "div.approx.ftz", "div.full.ftz")
 WORDS = dict(np.load(DATA / "mufu.npz"))
+HARDWARE = np.load(DATA / "h200.npz")
+HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 CANONICAL_NAN = 0x7FFFFFFF
 Array = np.ndarray
 
 
 def module_text() -> str:
     """A kernel for each instruction: ``d[i] = f(a[i], b[i])``."""
-    names = [*(f"{name}.approx{ftz}" for name in FUNCTIONS for ftz in ("", ".ftz")), *DIVISIONS]
-    return ".version 9.0\n.target sm_90\n.address_size 64\n" + "".join(kernel(name) for name in names)
+    names = [*(f"{name}.approx{ftz}" for name in FUNCTIONS for ftz in ("", ".ftz")), "tanh.approx", *DIVISIONS]
+    return HEAD + "".join(kernel(name) for name in names)
 
 
 def kernel(name: str) -> str:
@@ -56,6 +59,23 @@ def flushed(bits: Array) -> Array:
 def test_words_of_the_hardware(name: str) -> None:
     operands = WORDS["operands"]
     np.testing.assert_array_equal(run(f"{name}.approx", operands, operands), WORDS[name])
+
+
+def test_words_of_the_hyperbolic_tangent() -> None:
+    operands = HARDWARE["tanh/operands"]
+    np.testing.assert_array_equal(run("tanh.approx", operands, operands, like="sm_90"), HARDWARE["tanh/words"])
+
+
+@pytest.mark.parametrize("name", ["rcp", "rsqrt"])
+def test_upper_words_of_doubles(name: str) -> None:
+    """Whatever the lower words are; those of results are 0."""
+    upper = HARDWARE[f"{name}64/operands"]
+    operands = upper.astype(np.uint64) << 32 | np.random.default_rng(3).integers(0, 1 << 32, len(upper), np.uint64)
+    results = np.zeros_like(operands)
+    text = kernel(f"{name}.approx.ftz").replace("i, 4;", "i, 8;").replace("f32", "f64")
+    module = ptxemu.loads(HEAD + text, like="sm_90")
+    module[f"{name}_approx_ftz"][len(upper) // 256, 256](operands, operands, results)
+    np.testing.assert_array_equal(results, HARDWARE[f"{name}64/words"].astype(np.uint64) << 32)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -94,7 +114,7 @@ def test_divisions_multiply_by_a_reciprocal(name: str) -> None:
 def test_both_engines_agree() -> None:
     operands = WORDS["operands"][:256]
     with ptxemu.Device(memory="64 MiB", engine="interpreter") as device:
-        for name in (*(f"{function}.approx" for function in FUNCTIONS), *DIVISIONS):
+        for name in (*(f"{function}.approx" for function in (*FUNCTIONS, "tanh")), *DIVISIONS):
             other = np.roll(operands, 1)
             np.testing.assert_array_equal(run(name, operands, other, device=device), run(name, operands, other))
 

@@ -86,7 +86,7 @@ def _turns_sine(e: Emitter, turns: str) -> str:
 def sine(e: Emitter, op: Op, x: str) -> str:
     """cos(x) = sin(x + a quarter turn).  Next to zero the sine is x, -0 and subnormals too, and the cosine is 1."""
     (x,) = flush_inputs(e, op, "float", (x,))
-    if e.numerics.functions:
+    if e.numerics.hardware:
         return finish(e, op, "float", mufu.function(e, op, x))
     turns = e.bin("fmul", "double", e.cast("fpext", "float", x, "double"), e.f64(INVERSE_TWO_PI))
     at_zero = x
@@ -99,7 +99,7 @@ def sine(e: Emitter, op: Op, x: str) -> str:
 @elementwise("ex2.approx", size=20)
 def exponential(e: Emitter, op: Op, x: str) -> str:
     (x,) = flush_inputs(e, op, "float", (x,))
-    if e.numerics.functions:
+    if e.numerics.hardware:
         return finish(e, op, "float", mufu.function(e, op, x))
     return finish(e, op, "float", _with_nan(e, x, exp2(e, x)))
 
@@ -108,7 +108,7 @@ def exponential(e: Emitter, op: Op, x: str) -> str:
 def logarithm(e: Emitter, op: Op, x: str) -> str:
     """Exponent plus the logarithm of a mantissa in [sqrt(1/2), sqrt(2))."""
     (x,) = flush_inputs(e, op, "float", (x,))
-    if e.numerics.functions:
+    if e.numerics.hardware:
         return finish(e, op, "float", mufu.function(e, op, x))
     tiny = e.fcmp("olt", "float", x, e.f32(2.0**-126))
     scaled = e.select(tiny, "float", e.bin("fmul", "float", x, e.f32(2.0**24)), x)
@@ -141,6 +141,8 @@ def hyperbolic_tangent(e: Emitter, x: str) -> str:
 
 @elementwise("tanh.approx", size=20)
 def tanh(e: Emitter, op: Op, x: str) -> str:
+    if e.numerics.hardware:
+        return mufu.function(e, op, x)
     return canonical(e, "float", hyperbolic_tangent(e, x))
 
 
@@ -149,7 +151,7 @@ def root_or_reciprocal(e: Emitter, op: Op, x: str) -> str:
     """Division and square root are vector instructions on every host, and more precise than required."""
     t = op.type().llvm
     (x,) = flush_inputs(e, op, t, (x,))
-    if e.numerics.functions and t == "float":
+    if e.numerics.hardware and t == "float":
         return finish(e, op, t, mufu.function(e, op, x))
     if op.opcode == "rsqrt" and t == "double":
         return reciprocal_root_double(e, x)
@@ -161,14 +163,14 @@ def root_or_reciprocal(e: Emitter, op: Op, x: str) -> str:
 def reciprocal_root_double(e: Emitter, x: str) -> str:
     """An estimate of 20 bits, and one step of third order from there, as NVIDIA's assembler has it.
 
-    What the hardware's estimate has in its last bit is not known, and next to nothing depends on it.
+    Next to nothing depends on the last bit of the estimate, which is the hardware's where an architecture is asked for.
     """
     t = "double"
     tiny = e.fcmp("olt", t, e.intrinsic("fabs", t, x), e.f64(2.0**-1022))
     scaled = e.select(tiny, t, e.bin("fmul", t, x, e.f64(2.0**54)), x)
     exact = e.bin("fdiv", t, e.f64(1.0), e.intrinsic("sqrt", t, scaled))
     bits = e.bin("and", "i64", e.cast("bitcast", t, exact, "i64"), e.int(64, -1 << 32))
-    y = e.cast("bitcast", "i64", bits, t)
+    y = mufu.of_double(e, "rsqrt", scaled) if e.numerics.hardware else e.cast("bitcast", "i64", bits, t)
     error = e.intrinsic("fma", t, scaled, e.fneg(t, e.bin("fmul", t, y, y)), e.f64(1.0))
     factor = e.intrinsic("fma", t, error, e.f64(0.375), e.f64(0.5))
     result = e.intrinsic("fma", t, factor, e.bin("fmul", t, y, error), y)
@@ -184,10 +186,16 @@ def coarse(e: Emitter, op: Op, x: str) -> str:
     the lower word is an infinity."""
     upper = e.int(64, -1 << 32)
     bits = e.bin("and", "i64", e.cast("bitcast", "double", x, "i64"), upper)
-    y = flush(e, "double", e.cast("bitcast", "i64", bits, "double"))
-    if op.opcode == "rsqrt":
-        y = e.intrinsic("sqrt", "double", y)
-    y = flush(e, "double", e.bin("fdiv", "double", e.f64(1.0), y))
+    x = flush(e, "double", e.cast("bitcast", "i64", bits, "double"))
+    root = e.intrinsic("sqrt", "double", x) if op.opcode == "rsqrt" else x
+    y = flush(e, "double", e.bin("fdiv", "double", e.f64(1.0), root))
     rounded = e.bin("add", "i64", e.cast("bitcast", "double", y, "i64"), e.int(64, 1 << 31))
     result = e.cast("bitcast", "i64", e.bin("and", "i64", rounded, upper), "double")
+    if e.numerics.hardware:
+        magnitude = e.intrinsic("fabs", "double", y)
+        normal = e.bin(
+            "and", "i1", e.fcmp("one", "double", y, e.f64(0.0)), e.fcmp("one", "double", magnitude, e.splat("double", INFINITY))
+        )
+        estimate = e.intrinsic("copysign", "double", mufu.of_double(e, op.opcode, x), y)
+        result = e.select(normal, "double", estimate, result)
     return e.select(is_nan(e, "double", y), "double", e.splat("double", NAN64), result)

@@ -204,7 +204,7 @@ def float_extreme(e: Emitter, op: Op, *xs: str) -> str:
 def divide_approximately(e: Emitter, op: Op, a: str, b: str) -> str:
     """a * (1/b): for 2**126 < |b| < 2**128 a zero with the sign of a/b, or NaN for an infinite a."""
     a, b = flush_inputs(e, op, "float", (a, b))
-    if e.numerics.functions:
+    if e.numerics.hardware:
         return finish(e, op, "float", mufu.quotient(e, op, a, b))
     result = e.bin("fdiv", "float", a, b)
     magnitude = e.intrinsic("fabs", "float", b)
@@ -218,6 +218,6 @@ def divide_approximately(e: Emitter, op: Op, a: str, b: str) -> str:
 @elementwise("div.full", size=60)
 def divide_fully(e: Emitter, op: Op, a: str, b: str) -> str:
     a, b = flush_inputs(e, op, "float", (a, b))
-    if e.numerics.functions:
+    if e.numerics.hardware:
         return finish(e, op, "float", mufu.quotient(e, op, a, b))
     return finish(e, op, "float", e.bin("fdiv", "float", a, b))

@@ -18,6 +18,7 @@ from ptxemu.lower.core.float_bits import (
     sign_mask,
     to_bits,
 )
+from ptxemu.lower.values import mufu
 from ptxemu.lower.values.approx import exp2, hyperbolic_tangent
 from ptxemu.lower.values.float import SIGN_OPS, extreme_of
 from ptxemu.lower.values.float_formats import add_odd, convert_float, narrow_float, widen
@@ -100,6 +101,8 @@ def extreme(e: Emitter, op: Op, *xs: str) -> str:
 @elementwise("ex2.half", size=20)
 def exponential(e: Emitter, op: Op, a: str) -> str:
     def one(t: str, x: str) -> str:
+        if e.numerics.hardware:
+            return mufu.of_half(e, "ex2", t, x)
         y = widen(e, t, *flush_inputs(e, op, t, (x,)))
         power = e.select(is_nan(e, "float", y), "float", y, exp2(e, y))
         return _finish(e, op, t, narrow_float(e, power, t, "rn"))
@@ -109,4 +112,9 @@ def exponential(e: Emitter, op: Op, a: str) -> str:
 
 @elementwise("tanh.half", size=20)
 def tanh(e: Emitter, op: Op, a: str) -> str:
-    return on_elements(e, op, lambda t, x: narrow_float(e, hyperbolic_tangent(e, widen(e, t, x)), t, "rn"), a)
+    def one(t: str, x: str) -> str:
+        if e.numerics.hardware:
+            return mufu.of_half(e, "tanh", t, x)
+        return narrow_float(e, hyperbolic_tangent(e, widen(e, t, x)), t, "rn")
+
+    return on_elements(e, op, one, a)

@@ -59,12 +59,36 @@ def _parity_first(table: Coefficients) -> Coefficients:
     return table[64:] + table[:64]
 
 
+def _of_64(table: Coefficients) -> Coefficients:
+    """With rows that nobody reads."""
+    return table + ((0, 0, 0),) * (64 - len(table))
+
+
 EX2 = Quadratic("ex2", mufu_tables.EX2, 17, 13, 1, 1, 0x37E2, bias=1 << 15)
 LG2 = Quadratic("lg2", mufu_tables.LG2, 17, 13, 2, -4, 0x868B, bias=1 << 15)
 RCP = Quadratic("rcp", mufu_tables.RCP, 16, 13, -1, 1, 0x67E7, bias=1 << 15)
 RSQRT = Quadratic("rsqrt", _parity_first(mufu_tables.RSQRT), 17, 14, -1, 4, 0xFFFF, bias=1 << 15, split=9)
 SQRT = Quadratic("sqrt", _parity_first(mufu_tables.SQRT), 17, 15, 1, -2, 0xFFFF, bias=1 << 16, split=9)
 SINE = Quadratic("sin", mufu_tables.SIN, 17, 12, 1, -1, 0)
+TANH = Quadratic("tanh", _of_64(mufu_tables.TANH), 17, 8, 1, -1, 0, bias=1 << 15)
+
+TANH_EXPONENTS = {119: (0, 32), 120: (0, 31), 121: (0, 30), 122: (1, 30), 123: (1, 29), 124: (2, 29), 125: (2, 29),
+                  126: (2, 28), 127: (3, 29), 128: (4, 31), 129: (3, 29)}  # fmt: skip
+"""By the biased exponent of an operand: the bits of its fraction that choose an interval, and those of the sum behind the point,
+but for 8."""
+
+
+def _tanh_places() -> tuple[int, ...]:
+    """For the last 6 bits of each exponent: the number of its first interval without that exponent, from the 17th bit on; the
+    bits behind the point, from the 8th; how many bits of the fraction do not count."""
+    places, first = [0] * 64, 0
+    for exponent, (chosen, point) in TANH_EXPONENTS.items():
+        places[exponent & 63] = (first - (exponent << chosen) & 63) << TANH.low | point << 8 | FRACTION_BITS - TANH.low - chosen
+        first += 1 << chosen
+    return tuple(places)
+
+
+TANH_PLACES = _tanh_places()
 
 
 def _square(e: Emitter, x: str) -> str:
@@ -240,7 +264,26 @@ def cosine(e: Emitter, x: str) -> str:
     return _of_turns(e, x, cosine=True)
 
 
+def hyperbolic_tangent(e: Emitter, x: str) -> str:
+    """Below 2**-8 the operand, from 8 on 1."""
+    bits = e.cast("bitcast", "float", x, "i32")
+    magnitude = _magnitude(e, bits)
+    exponent = e.cast("trunc", "i32", e.bin("lshr", "i32", magnitude, e.int(32, FRACTION_BITS)), "i16")
+    place = word_of(e, "mufu.tanh.places", TANH_PLACES, exponent)
+    first = e.bin("and", "i32", place, e.int(32, 63 << TANH.low))
+    position = e.bin("add", "i32", e.bin("lshr", "i32", magnitude, e.bin("and", "i32", place, e.int(32, 7))), first)
+    high, low = _sum(e, TANH, position)
+    value = e.cast("bitcast", "float", _cut(e, high, e.bin("and", "i32", low, e.int(32, 0xFF)), 8), "i32")
+    point = e.bin("shl", "i32", e.bin("and", "i32", place, e.int(32, 63 << 8)), e.int(32, FRACTION_BITS - 8))
+    result = e.bin("sub", "i32", value, point)
+    result = e.select(e.icmp("ult", "i32", magnitude, e.int(32, 119 << FRACTION_BITS)), "i32", magnitude, result)
+    result = e.select(e.icmp("uge", "i32", magnitude, e.int(32, 130 << FRACTION_BITS)), "i32", e.int(32, ONE), result)
+    result = e.bin("or", "i32", result, e.bin("and", "i32", bits, e.int(32, SIGN)))
+    return e.select(e.icmp("ugt", "i32", magnitude, e.int(32, INFINITY)), "i32", e.int(32, NOT_A_NUMBER), result)
+
+
 FUNCTIONS = {
     "ex2": power_of_two, "lg2": logarithm, "rcp": reciprocal, "rsqrt": reciprocal_root, "sqrt": root, "sin": sine, "cos": cosine,
+    "tanh": hyperbolic_tangent,
 }  # fmt: skip
 """Of f32 values, with their results as bits."""
