@@ -277,10 +277,10 @@ def floating(name: str, type: str, mods: Sequence[str], *xs: int) -> int:
 
 
 def guarded(type: str, mods: Sequence[str], a: int, b: int, c: int) -> int:
-    """fma.oob: +0 if a factor is the NaN 0x7FF7, which stands for what lies outside of a tensor."""
+    """fma.oob: +0 if a factor is the NaN 0x7FF7 of either sign, which stands for what lies outside of a tensor."""
     if type.endswith("x2"):
         return pairwise_floats(type, lambda *items: guarded(type[:-2], mods, *items), a, b, c)
-    return 0 if 0x7FF7 in (a, b) else floating("fma", type, mods, a, b, c)
+    return 0 if 0x7FF7 in (a & 0x7FFF, b & 0x7FFF) else floating("fma", type, mods, a, b, c)
 
 
 def pairwise_floats(type: str, f: Callable[..., int], *xs: int) -> int:
@@ -411,7 +411,7 @@ def cvt_tf32(x: int, mods: Sequence[str]) -> int:
     if F32.is_nan(x) and "rna" in mods:  # what ptxas composes cuts it, and takes a unit of tf32 from what is not finite then
         return (x & ~0x1FFF) - (0x2000 if "satfinite" in mods else 0)
     if F32.is_nan(x):
-        return F32.nan
+        return F32.nan & ~0x1FFF
     if "rna" in mods and not F32.is_infinite(x):  # ties away from zero: add half a unit to the magnitude and cut
         y = (x & ~F32.sign) + (1 << 12) >> 13 | (x & F32.sign) >> 13
     else:

@@ -203,6 +203,10 @@ def extreme(name: str, f: Format, a: int, b: int, nan: bool) -> int:
 
 
 def convert(source: Format, target: Format, x: int, mode: str = "rn") -> int:
+    """A NaN of f64 that becomes shorter keeps its sign and the upper bits of its payload, as on sm_90; others are canonical."""
+    if source.is_nan(x) and source is F64 and target is not F64:
+        payload = (x & ((1 << F64.mantissa) - 1)) >> F64.mantissa - target.mantissa
+        return (target.sign if F64.is_negative(x) else 0) | target.infinity | 1 << target.mantissa - 1 | payload
     if source.is_nan(x):
         return target.nan
     if source.is_infinite(x):

@@ -178,25 +178,28 @@ def float_to_float(e: Emitter, op: Op, x: str) -> str:
     """Also the rounding of a float to an integral value in its own format.
 
     ``.ftz`` does nothing from f32 to f16: ptxas makes the same machine code with and without it.  What changes nothing is a
-    move, and bf16 to f32 a shift, which keep NaNs.
+    move, and bf16 to f32 a shift, which keep NaNs.  A NaN of f64 keeps its sign and the upper bits of its payload.  To f64,
+    ``.ftz`` is an addition of f32, which makes NaNs canonical.
     """
     t, target, mode = op.type("atype").llvm, op.type("dtype").llvm, op.mods.get("round", "rn")
     if _moves(op):
         return widen(e, t, x) if t == "bfloat" else x
+    of_double = t == "double"
     if "ftz" in op.mods and t == "float" and target != "half":
         x = flush(e, t, x)
+        x = canonical(e, t, x) if target == "double" else x
     if t in ("half", "bfloat"):
         x, t = widen(e, t, x), "float"
     if mode in INTEGER_ROUNDING:
         x, mode = e.intrinsic(INTEGER_ROUNDING[mode], t, x), "rn"
     if "sat" in op.mods:
         x = saturate(e, t, x)
-    y = convert_float(e, x, t, target, mode)
+    y = convert_float(e, x, t, target, mode, payload=of_double)
     if "ftz" in op.mods and target == "float":
         y = flush(e, target, y)
     if "satfinite" in op.mods or "relu" in op.mods:
         y = _limited(e, op, target, y)
-    return canonical(e, target, y)
+    return y if of_double else canonical(e, target, y)
 
 
 @elementwise("cvt.pair", size=8)
@@ -226,7 +229,7 @@ def to_tf32(e: Emitter, op: Op, x: str) -> str:
         bits = e.select(infinite, "i32", e.bin("or", "i32", sign, e.int(32, 0x7F7FE000)), bits)
     if "relu" in op.mods:
         bits = clamp_sign(e, "float", bits)
-    return e.select(is_nan(e, "float", x), "i32", e.int(32, 0x7FFFFFFF), bits)
+    return e.select(is_nan(e, "float", x), "i32", e.int(32, 0x7FFFE000), bits)
 
 
 def _to_tf32_away(e: Emitter, op: Op, bits: str) -> str:

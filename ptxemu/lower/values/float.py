@@ -28,6 +28,20 @@ ROUND_OPS = {"add": 0, "sub": 1, "mul": 2, "fma": 3, "div": 4, "sqrt": 5, "rcp":
 ROUND_MODES = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
 
 
+NAN_ORDER = {"fma": (1, 2, 0), "div": (0, 1)}
+"""Which operand's NaN is the result for f64: the first of these that is one; of others the last."""
+
+
+def hardware_nan(e: Emitter, name: str, t: str, xs: tuple[str, ...], result: str) -> str:
+    """A NaN of f64 keeps sign and payload and becomes quiet, where an architecture is asked for; else as the processor has it."""
+    if t != "double" or not e.numerics.hardware:
+        return result
+    for i in reversed(NAN_ORDER.get(name, range(len(xs))[::-1])):
+        quiet = e.bin("or", "i64", to_bits(e, t, xs[i]), e.int(64, 1 << 51))
+        result = e.select(is_nan(e, t, xs[i]), t, from_bits(e, t, quiet), result)
+    return result
+
+
 # ---------------------------------------------------------------- one operation, one rounding
 
 
@@ -86,7 +100,8 @@ def arithmetic(e: Emitter, op: Op, *xs: str) -> str:
     t = op.type().llvm
     name = "fma" if op.opcode == "mad" else op.opcode
     xs = arithmetic_inputs(e, op, t, xs)
-    return finish(e, op, t, rounded(e, name, t, xs, op.mods.get("round", "rn")))
+    result = rounded(e, name, t, xs, op.mods.get("round", "rn"))
+    return finish(e, op, t, hardware_nan(e, name, t, xs, result))
 
 
 @elementwise("add.f32x2", "sub.f32x2", "mul.f32x2", "fma.f32x2")
@@ -127,11 +142,11 @@ SIGN_OPS: dict[str, Callable[[Emitter, str, str], str]] = {"abs": absolute, "neg
 
 @elementwise("abs.fp", "neg.fp")
 def sign_operation(e: Emitter, op: Op, a: str) -> str:
-    """Hardware adds -0, so that any NaN of f32 becomes the canonical one."""
+    """Hardware adds -0, so that any NaN of f32 becomes the canonical one, and one of f64 keeps its sign."""
     t = op.type().llvm
     if not (e.daz and e.raw_nan):
         (a,) = flush_inputs(e, op, t, (a,))
-    result = SIGN_OPS[op.opcode](e, t, a)
+    result = hardware_nan(e, op.opcode, t, (a,), SIGN_OPS[op.opcode](e, t, a))
     return result if e.raw_nan else canonical(e, t, result)
 
 
@@ -194,7 +209,10 @@ def extreme_of(e: Emitter, op: Op, t: str, xs: tuple[str, ...]) -> str:
 @elementwise("min.fp", "max.fp")
 def float_extreme(e: Emitter, op: Op, *xs: str) -> str:
     t = op.type().llvm
-    return canonical(e, t, extreme_of(e, op, t, flush_inputs(e, op, t, xs)))
+    result = extreme_of(e, op, t, flush_inputs(e, op, t, xs))
+    if t == "double" and e.numerics.hardware:
+        result = e.select(is_nan(e, t, result), t, hardware_nan(e, op.opcode, t, xs, result), result)
+    return canonical(e, t, result)
 
 
 # ---------------------------------------------------------------- approximate division

@@ -7,7 +7,7 @@ format with at least two fewer bits gives the correctly rounded result of the ex
 from __future__ import annotations
 
 from ptxemu.lower.core.emit import Emitter
-from ptxemu.lower.core.float_bits import MANTISSA_BITS, constant, from_bits, integer, is_nan, sign_mask, to_bits
+from ptxemu.lower.core.float_bits import MANTISSA_BITS, constant, exponent_mask, from_bits, integer, is_nan, sign_mask, to_bits
 
 CANONICAL_16 = 0x7FFF  # the canonical NaN of f16 and bf16
 
@@ -87,15 +87,27 @@ def _bfloat_bits(e: Emitter, x: str, mode: str) -> str:
     return e.cast("trunc", "i32", e.bin("lshr", "i32", bits, sixteen), "i16")
 
 
-def narrow_float(e: Emitter, x: str, t: str, mode: str) -> str:
-    """``float`` to ``half`` or ``bfloat``; NaN becomes canonical."""
+def _upper_payload(e: Emitter, x: str, t: str) -> str:
+    """Of a quiet NaN: its sign, and what ``t`` has of its payload."""
+    bits = to_bits(e, "float", x)
+    upper = e.cast("trunc", "i32", e.bin("lshr", "i32", bits, e.int(32, 16)), "i16")
+    if t == "bfloat":
+        return upper
+    payload = e.cast("trunc", "i32", e.bin("lshr", "i32", bits, e.int(32, 13)), "i16")
+    payload = e.bin("and", "i16", payload, e.int(16, (1 << MANTISSA_BITS[t]) - 1))
+    return e.bin("or", "i16", e.bin("and", "i16", upper, e.int(16, sign_mask(t) | exponent_mask(t))), payload)
+
+
+def narrow_float(e: Emitter, x: str, t: str, mode: str, payload: bool = False) -> str:
+    """``float`` to ``half`` or ``bfloat``; NaN becomes canonical, or a quiet one that has ``t``'s part of its ``payload``."""
     bits = _half_bits(e, x, mode) if t == "half" else _bfloat_bits(e, x, mode)
-    bits = e.select(is_nan(e, "float", x), "i16", e.int(16, CANONICAL_16), bits)
+    nan = _upper_payload(e, x, t) if payload else e.int(16, CANONICAL_16)
+    bits = e.select(is_nan(e, "float", x), "i16", nan, bits)
     return from_bits(e, t, bits)
 
 
-def convert_float(e: Emitter, x: str, source: str, target: str, mode: str) -> str:
-    """Any float format to any other."""
+def convert_float(e: Emitter, x: str, source: str, target: str, mode: str, payload: bool = False) -> str:
+    """Any float format to any other; ``payload`` is narrow_float's."""
     if source == target:
         return x
     if source in ("half", "bfloat"):
@@ -106,7 +118,7 @@ def convert_float(e: Emitter, x: str, source: str, target: str, mode: str) -> st
         return narrow_double(e, x, mode) if source == "double" else x
     if source == "double":
         x = narrow_double(e, x, "odd")
-    return narrow_float(e, x, target, mode)
+    return narrow_float(e, x, target, mode, payload)
 
 
 def largest(e: Emitter, t: str) -> str:

@@ -25,7 +25,7 @@ from ptxemu.lower.values.float_formats import add_odd, convert_float, narrow_flo
 
 OneElement = Callable[..., str]
 
-OUTSIDE = 0x7FF7  # of f16 and bf16 alike
+OUTSIDE = 0x7FF7  # of f16 and bf16 alike, with either sign
 
 
 def on_elements(e: Emitter, op: Op, fn: OneElement, *xs: str) -> str:
@@ -64,7 +64,8 @@ def arithmetic(e: Emitter, op: Op, *xs: str) -> str:
 
 def _out_of_bounds(e: Emitter, t: str, factors: tuple[str, ...], result: str) -> str:
     """+0 where a factor is the NaN that copies of tensors put in place of what lies outside."""
-    outside = [e.icmp("eq", "i16", to_bits(e, t, factor), e.int(16, OUTSIDE)) for factor in factors]
+    magnitudes = [e.bin("and", "i16", to_bits(e, t, factor), e.int(16, sign_mask(t) - 1)) for factor in factors]
+    outside = [e.icmp("eq", "i16", magnitude, e.int(16, OUTSIDE)) for magnitude in magnitudes]
     return e.select(e.bin("or", "i1", *outside), t, from_bits(e, t, e.int(16, 0)), result)
 
 
