@@ -153,7 +153,7 @@ typedef struct pe_code_facts {
   uint32_t calls;    /* it makes real calls */
   uint32_t stacked;  /* beyond local_bytes it takes local memory as it goes */
   uint32_t brief;    /* whatever it is given, it ends soon: it has no loops, waits for nothing and is short */
-  uint32_t daz;      /* the processor must read subnormal numbers as zeros */
+  uint32_t daz;      /* the processor must read subnormal numbers as zeros and make none */
   uint32_t final;    /* the best tier makes no other code of this kernel */
   uint64_t static_shared;
   uint64_t local_bytes;

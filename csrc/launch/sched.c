@@ -28,7 +28,7 @@
 #define PROMPT_ROUNDS 4   /* rounds in which everything spins before another CTA is taken in */
 #define PATIENT_ROUNDS 64 /* and before the thread sleeps between rounds */
 #define SLEEP_NANOSECONDS 20000
-#define DAZ (1u << 6)          /* of MXCSR */
+#define NO_SUBNORMALS (1u << 6 | 1u << 15) /* DAZ and FTZ of MXCSR */
 #define STUCK_ROUNDS (1 << 14) /* rounds in which CTAs only wait for mbarriers that count as a deadlock: about a second */
 
 _Thread_local pe_worker *pe_self __attribute__((tls_model("initial-exec")));
@@ -42,10 +42,10 @@ void pe_default_floating_point(void) {
 #endif
 }
 
-/* Read subnormal numbers as zeros, as the kernel's arithmetic does. */
+/* Read subnormal numbers as zeros and make none, as the kernel's arithmetic does. */
 static void zero_denormals(void) {
 #if defined(__x86_64__)
-  _mm_setcsr(_mm_getcsr() | DAZ);
+  _mm_setcsr(_mm_getcsr() | NO_SUBNORMALS);
 #endif
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from tests.support.elementwise_oracle import (  # noqa: F401
@@ -380,7 +381,7 @@ def _from_float(x: int, target: str, f: Format, mods: Sequence[str]) -> int:
         g = FORMATS[target]
         if integral and not f.is_nan(x) and not f.is_infinite(x):
             x = f.round(Fraction(round_integer(f.value(x), integral)), "rn", f.is_negative(x))
-        return _finish(g, convert(f, g, x, rounding(mods)), mods)
+        return _finish(g, convert(f, replace(g, flushes="ftz" in mods and g is F32), x, rounding(mods)), mods)
     bits = bits_of(target)
     if f.is_nan(x):  # as measured on hardware
         return 1 << (bits - 1) if f is F64 or bits == 64 else 0
@@ -390,7 +391,6 @@ def _from_float(x: int, target: str, f: Format, mods: Sequence[str]) -> int:
 
 
 def _finish(g: Format, y: int, mods: Sequence[str]) -> int:
-    y = g.flush(y) if "ftz" in mods and g is F32 and not g.is_nan(y) else y
     if "sat" in mods:
         return g.saturate(y)
     if "satfinite" in mods and g.is_infinite(y):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
@@ -12,11 +12,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Format:
-    """An IEEE interchange format; ``nan`` is the canonical NaN."""
+    """An IEEE interchange format; ``nan`` is the canonical NaN.
+
+    ``flushes``: rounding makes a zero of what is less than the least normal number when it is rounded as if exponents had no
+    bounds, as hardware does it for ``.ftz``.
+    """
 
     exponent: int
     mantissa: int
     nan: int
+    flushes: bool = False
 
     @cached_property
     def bits(self) -> int:
@@ -68,8 +73,12 @@ class Format:
             return self.sign if negative_zero else 0
         sign = self.sign if q < 0 else 0
         numerator, denominator = abs(q.numerator), q.denominator
-        exponent = max(_floor_log2(numerator, denominator), 1 - self.bias)
+        unbounded = _floor_log2(numerator, denominator)
+        exponent = max(unbounded, 1 - self.bias)
         directed = {"rm": "up" if sign else "down", "rp": "down" if sign else "up", "rz": "down"}.get(mode, "near")
+        if self.flushes and unbounded < 1 - self.bias:
+            reached = _round_ratio(numerator << self.mantissa - unbounded, denominator, directed) >> self.mantissa + 1
+            return sign | (reached and unbounded == -self.bias) << self.mantissa
         down = exponent - self.mantissa
         steps = _round_ratio(numerator << max(-down, 0), denominator << max(down, 0), directed)
         pattern = steps + ((exponent + self.bias - 1) << self.mantissa)
@@ -179,7 +188,7 @@ def _sqrt(f: Format, a: int, mode: str) -> int:
 def arithmetic(name: str, f: Format, xs: tuple[int, ...], mode: str = "rn", ftz: bool = False, sat: bool = False) -> int:
     """One operation on bit patterns, correctly rounded; NaN results are canonical."""
     if ftz:
-        xs = tuple(f.flush(x) for x in xs)
+        xs, f = tuple(f.flush(x) for x in xs), replace(f, flushes=True)
     if any(f.is_nan(x) for x in xs):
         result = f.nan
     elif name == "sub":
@@ -189,8 +198,6 @@ def arithmetic(name: str, f: Format, xs: tuple[int, ...], mode: str = "rn", ftz:
     else:
         functions = {"add": _add, "mul": _mul, "fma": _fma, "mad": _fma, "div": _div, "sqrt": _sqrt}
         result = functions[name](f, *xs, mode)  # type: ignore[operator]
-    if ftz:
-        result = f.flush(result)
     return f.saturate(result) if sat else result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -162,9 +163,7 @@ def expected_float(modifiers: list[str], target: Format, source: Format, x: int)
     if "ftz" in modifiers and source is F32 and target is not FORMATS["f16"]:  # which hardware does not flush for
         x = source.flush(x)
     mode = next((m for m in modifiers if m in DIRECTIONS), "rn")
-    y = convert(source, target, x, mode)
-    if "ftz" in modifiers and target is F32:
-        y = target.flush(y)
+    y = convert(source, replace(target, flushes="ftz" in modifiers and target is F32), x, mode)
     if "sat" in modifiers:
         return target.saturate(y)
     if "satfinite" in modifiers and target.is_infinite(y):

@@ -1,8 +1,9 @@
-"""Kernels for which the processor itself may read subnormal numbers as zeros (DAZ, a mode of x86).
+"""Kernels for which the processor itself may read subnormal numbers as zeros and make none (DAZ and FTZ, modes of x86).
 
 ``.ftz`` makes zeros of subnormal operands and results.  In a kernel whose arithmetic all does so, nobody can tell a subnormal
-result from a zero until its bits are observed, by a store or a move: there it is flushed, and the mode flushes operands.  It is a
-mode of the thread, so that no other arithmetic may run under it: none of another type, and none in the runtime.
+number from a zero until its bits are observed, by a store or a move: there a value that was only loaded is flushed, and else the
+modes do it, of results as GPUs do.  They are modes of the thread, so that no other arithmetic may run under them: none of another
+type, and none in the runtime.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Emitter(ABC):
     numerics = numerics_of("", ())
     target = Target(frozenset())
     raw_nan = False  # the caller makes f32 NaNs canonical where their bits are observed (analysis/nans.py)
-    daz = False  # the processor reads subnormals as zeros, and the caller flushes results as it does NaNs (denormals.py)
+    daz = False  # the processor reads and makes no subnormals, which the caller sees to where bits are observed (denormals.py)
 
     def __init__(self, lanes: int, lines: list[str] | None = None) -> None:
         self.lanes = lanes

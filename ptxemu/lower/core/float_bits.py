@@ -58,6 +58,23 @@ def flush(e: Emitter, t: str, x: str) -> str:
     return result
 
 
+def zero_where(e: Emitter, t: str, tiny: str, x: str) -> str:
+    """A zero with the sign of x where ``tiny``, so that no subnormal number is left."""
+    zero = e.bin("and", integer(t), to_bits(e, t, x), constant(e, integer(t), sign_mask(t)))
+    result = e.select(tiny, t, from_bits(e, t, zero), x)
+    e.facts.add(("flushed", result))
+    return result
+
+
+def flush_nearest(e: Emitter, operation: Callable[..., str], a: str, b: str, *c: str) -> str:
+    """``operation``, a * b or a * b + c of f32, flushed as hardware does it: what is less than the least normal number when it is
+    rounded as if exponents had no bounds.  That is what the operation gives far above."""
+    high, *added = (e.bin("fmul", "float", x, e.f32(2.0**64)) for x in (a, *c))
+    scaled = operation(high, b, *added)
+    tiny = e.fcmp("olt", "float", e.intrinsic("fabs", "float", scaled), e.f32(2.0 ** (64 - 126)))
+    return zero_where(e, "float", tiny, operation(a, b, *c))
+
+
 def flush_inputs(e: Emitter, op: Op, t: str, sources: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(flush(e, t, x) for x in sources) if "ftz" in op.mods else sources
 

@@ -43,7 +43,7 @@ class Unit:
     @property
     def attributes(self) -> str:
         """Of functions made for it. Frames larger than the guard zone of a stack must touch it on the way."""
-        daz = ' "denormal-fp-math"="ieee,preserve-sign"' if self.daz else ""
+        daz = ' "denormal-fp-math"="preserve-sign,preserve-sign"' if self.daz else ""
         return 'nounwind "probe-stack"="inline-asm"' + daz + ("" if self.lines is None else self.lines.attachment)
 
     def text(self) -> str:

@@ -18,7 +18,7 @@ from ptxemu.lower.core.float_bits import (
     sign_mask,
     to_bits,
 )
-from ptxemu.lower.values.float_formats import convert_float, largest, move_directed, widen
+from ptxemu.lower.values.float_formats import convert_float, flush_rounded, largest, move_directed, widen
 
 INTEGER_ROUNDING = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 
@@ -196,7 +196,7 @@ def float_to_float(e: Emitter, op: Op, x: str) -> str:
         x = saturate(e, t, x)
     y = convert_float(e, x, t, target, mode, payload=of_double)
     if "ftz" in op.mods and target == "float":
-        y = flush(e, target, y)
+        y = flush_rounded(e, target, y, t, x, mode) if of_double else flush(e, target, y)
     if "satfinite" in op.mods or "relu" in op.mods:
         y = _limited(e, op, target, y)
     return y if of_double else canonical(e, target, y)

@@ -13,6 +13,7 @@ from ptxemu.lower.core.float_bits import (
     exponent_mask,
     finish,
     flush_inputs,
+    flush_nearest,
     from_bits,
     integer,
     is_nan,
@@ -21,7 +22,7 @@ from ptxemu.lower.core.float_bits import (
     to_bits,
 )
 from ptxemu.lower.values import mufu
-from ptxemu.lower.values.float_formats import add_odd, narrow_double, widen
+from ptxemu.lower.values.float_formats import add_odd, flush_rounded, narrow_double, widen
 
 # The codes of pe_round (csrc/include/ptxemu.h).
 ROUND_OPS = {"add": 0, "sub": 1, "mul": 2, "fma": 3, "div": 4, "sqrt": 5, "rcp": 6}
@@ -55,17 +56,22 @@ def nearest(e: Emitter, name: str, t: str, xs: tuple[str, ...]) -> str:
     return e.bin("f" + name, t, *xs)
 
 
-def _exact_sum(e: Emitter, a: str, b: str, mode: str) -> str:
+def _narrowed(e: Emitter, exact: str, mode: str, ftz: bool) -> str:
+    x = narrow_double(e, exact, mode)
+    return flush_rounded(e, "float", x, "double", exact, mode) if ftz else x
+
+
+def _exact_sum(e: Emitter, a: str, b: str, mode: str, ftz: bool) -> str:
     """a + b of doubles to f32.  A sum that is exactly zero is -0 in rm unless both terms are +0."""
     total = add_odd(e, "double", a, b)
     if mode == "rm":
         bits = e.bin("or", "i64", to_bits(e, "double", a), to_bits(e, "double", b))
         zero = from_bits(e, "double", e.bin("and", "i64", bits, constant(e, "i64", sign_mask("i64"))))
         total = e.select(e.fcmp("oeq", "double", total, e.f64(0.0)), "double", zero, total)
-    return narrow_double(e, total, mode)
+    return _narrowed(e, total, mode, ftz)
 
 
-def directed_float(e: Emitter, name: str, xs: tuple[str, ...], mode: str) -> str:
+def directed_float(e: Emitter, name: str, xs: tuple[str, ...], mode: str, ftz: bool) -> str:
     """f32 in rz, rm or rp, through double.
 
     Products are exact there and sums are rounded to odd.  Quotients and roots are rounded twice, which is harmless: one
@@ -74,10 +80,10 @@ def directed_float(e: Emitter, name: str, xs: tuple[str, ...], mode: str) -> str
     ys = tuple(e.cast("fpext", "float", x, "double") for x in xs)
     if name in ("add", "sub"):
         b = e.fneg("double", ys[1]) if name == "sub" else ys[1]
-        return _exact_sum(e, ys[0], b, mode)
+        return _exact_sum(e, ys[0], b, mode, ftz)
     if name == "fma":
-        return _exact_sum(e, e.bin("fmul", "double", ys[0], ys[1]), ys[2], mode)
-    return narrow_double(e, nearest(e, name, "double", ys), mode)
+        return _exact_sum(e, e.bin("fmul", "double", ys[0], ys[1]), ys[2], mode, ftz)
+    return _narrowed(e, nearest(e, name, "double", ys), mode, ftz)
 
 
 def directed_double(e: Emitter, name: str, xs: tuple[str, ...], mode: str) -> str:
@@ -86,10 +92,12 @@ def directed_double(e: Emitter, name: str, xs: tuple[str, ...], mode: str) -> st
     return e.lanes_call("pe_round", leading, "double", *(("double", x) for x in xs), trailing=absent)
 
 
-def rounded(e: Emitter, name: str, t: str, xs: tuple[str, ...], mode: str) -> str:
+def rounded(e: Emitter, name: str, t: str, xs: tuple[str, ...], mode: str, ftz: bool = False) -> str:
+    """``ftz``: flushed, too, where that must know more than the rounded result, and the processor does not do it."""
     if mode == "rn":
-        return nearest(e, name, t, xs)
-    return (directed_float if t == "float" else directed_double)(e, name, xs, mode)
+        exceeds = ftz and t == "float" and name in ("mul", "fma") and not e.daz
+        return flush_nearest(e, lambda *ys: nearest(e, name, t, ys), *xs) if exceeds else nearest(e, name, t, xs)
+    return directed_float(e, name, xs, mode, ftz) if t == "float" else directed_double(e, name, xs, mode)
 
 
 @elementwise("add.fp", "sub.fp", "mul.fp", "fma.fp")
@@ -100,7 +108,7 @@ def arithmetic(e: Emitter, op: Op, *xs: str) -> str:
     t = op.type().llvm
     name = "fma" if op.opcode == "mad" else op.opcode
     xs = arithmetic_inputs(e, op, t, xs)
-    result = rounded(e, name, t, xs, op.mods.get("round", "rn"))
+    result = rounded(e, name, t, xs, op.mods.get("round", "rn"), "ftz" in op.mods)
     return finish(e, op, t, hardware_nan(e, name, t, xs, result))
 
 
@@ -110,7 +118,7 @@ def arithmetic_packed(e: Emitter, op: Op, *xs: str) -> str:
 
     def one(*ys: str) -> str:
         ys = flush_inputs(e, op, "float", ys)
-        return finish(e, op, "float", rounded(e, op.opcode, "float", ys, mode))
+        return finish(e, op, "float", rounded(e, op.opcode, "float", ys, mode, "ftz" in op.mods))
 
     return packed(e, "i64", "float", one, *xs)
 

@@ -7,9 +7,20 @@ format with at least two fewer bits gives the correctly rounded result of the ex
 from __future__ import annotations
 
 from ptxemu.lower.core.emit import Emitter
-from ptxemu.lower.core.float_bits import MANTISSA_BITS, constant, exponent_mask, from_bits, integer, is_nan, sign_mask, to_bits
+from ptxemu.lower.core.float_bits import (
+    MANTISSA_BITS,
+    constant,
+    exponent_mask,
+    from_bits,
+    integer,
+    is_nan,
+    sign_mask,
+    to_bits,
+    zero_where,
+)
 
 CANONICAL_16 = 0x7FFF  # the canonical NaN of f16 and bf16
+LEAST_NORMAL = {"half": 2.0**-14, "float": 2.0**-126}
 
 
 def widen(e: Emitter, t: str, x: str) -> str:
@@ -104,6 +115,19 @@ def narrow_float(e: Emitter, x: str, t: str, mode: str, payload: bool = False) -
     nan = _upper_payload(e, x, t) if payload else e.int(16, CANONICAL_16)
     bits = e.select(is_nan(e, "float", x), "i16", nan, bits)
     return from_bits(e, t, bits)
+
+
+def flush_rounded(e: Emitter, t: str, x: str, wide: str, exact: str, mode: str) -> str:
+    """x, which is ``exact`` of the type ``wide`` rounded by ``mode``, flushed as hardware does it: what is less than the least
+    normal number when it is rounded as if exponents had no bounds.  ``exact`` may be rounded to odd."""
+    least, bits = LEAST_NORMAL[t], MANTISSA_BITS[t] + 1
+    below = least * (1 - 2.0**-bits)  # the number before it, if exponents had no bounds
+    halfway = least * (1 - 2.0 ** -(bits + 1))
+    upper, above = {"rn": (halfway, "olt"), "rp": (below, "ole")}.get(mode, (least, "olt"))
+    lower, under = {"rn": (halfway, "ogt"), "rm": (below, "oge")}.get(mode, (least, "ogt"))
+    literal = e.f64 if wide == "double" else e.f32
+    tiny = e.bin("and", "i1", e.fcmp(above, wide, exact, literal(upper)), e.fcmp(under, wide, exact, literal(-lower)))
+    return zero_where(e, t, tiny, x)
 
 
 def convert_float(e: Emitter, x: str, source: str, target: str, mode: str, payload: bool = False) -> str:

@@ -21,7 +21,7 @@ from ptxemu.lower.core.float_bits import (
 from ptxemu.lower.values import mufu
 from ptxemu.lower.values.approx import exp2, hyperbolic_tangent
 from ptxemu.lower.values.float import SIGN_OPS, extreme_of
-from ptxemu.lower.values.float_formats import add_odd, convert_float, narrow_float, widen
+from ptxemu.lower.values.float_formats import add_odd, convert_float, flush_rounded, narrow_float, widen
 
 OneElement = Callable[..., str]
 
@@ -56,7 +56,10 @@ def arithmetic(e: Emitter, op: Op, *xs: str) -> str:
         result, wide = _wide_result(e, op.opcode, t, flush_inputs(e, op, t, ys))
         if "sat" in op.mods:
             result = saturate(e, wide, result)
-        result = _finish(e, op, t, convert_float(e, result, wide, t, "rn"))
+        narrow = convert_float(e, result, wide, t, "rn")
+        if "ftz" in op.mods and op.opcode in ("mul", "fma"):
+            narrow = flush_rounded(e, t, narrow, wide, result, "rn")
+        result = _finish(e, op, t, narrow)
         return _out_of_bounds(e, t, ys[:2], result) if "oob" in op.mods else result
 
     return on_elements(e, op, one, *xs)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.emit import Emitter
+from ptxemu.lower.core.float_bits import flush_nearest
 from ptxemu.lower.values.float_formats import narrow_float, widen
 from ptxemu.lower.values.mufu_unit import FUNCTIONS
 
@@ -72,7 +73,10 @@ def quotient(e: Emitter, op: Op, a: str, b: str) -> str:
     if "ftz" not in op.mods:
         scale = e.select(_is_tiny(e, b), "float", e.f32(UP), scale)
     a, b = e.bin("fmul", "float", a, scale), e.bin("fmul", "float", b, scale)
-    return e.bin("fmul", "float", unit(e, "rcp", b), a)
+    reciprocal = unit(e, "rcp", b)
+    if "ftz" in op.mods and not e.daz:
+        return flush_nearest(e, lambda *xs: e.bin("fmul", "float", *xs), reciprocal, a)
+    return e.bin("fmul", "float", reciprocal, a)
 
 
 def _is_tiny(e: Emitter, x: str) -> str:
