@@ -18,7 +18,7 @@ from ptxemu.interpreter.standing import block_of
 from ptxemu.interpreter.translate import Code
 from ptxemu.ir.ops import Op
 from ptxemu.isa.work import ATOMIC, class_of
-from ptxemu.profiler.traffic import Traffic, ideal_sectors, local_sectors, sectors_of, wavefronts_of
+from ptxemu.profiler.traffic import Traffic, different_bytes, ideal_sectors, local_sectors, sectors_of, wavefronts_of
 from ptxemu.text.errors import InputError
 
 PATIENCE = 100  # turns until lanes that have waited longest go first: a GPU has lanes catch up wherever it can
@@ -142,7 +142,7 @@ class Profiler(Observer):
         for space, (lanes, addresses) in _by_space(warp, access).items():
             traffic = launch.counts[op].traffic.setdefault((space, kind), Traffic())
             traffic.requests += 1
-            traffic.bytes += size * len(addresses)
+            traffic.bytes += size * len(addresses) if space == "local" else different_bytes(addresses, size)
             if space == "shared":
                 wavefronts, least = wavefronts_of(lanes, addresses, size)
                 traffic.wavefronts += wavefronts

@@ -74,7 +74,7 @@ class Profile:
             "launch__grid_size": self.shape.blocks,
             "launch__block_size": self.shape.threads,
             "launch__registers_per_thread": self.registers,
-            "launch__shared_mem_per_block": self.counts.shared,
+            "launch__shared_mem_per_block": self.counts.shared + self.multiprocessor.reserved,
             "sm__maximum_warps_per_active_cycle_pct": self.occupancy.percent,
         }
         launch |= {f"launch__occupancy_limit_{LIMITS[name]}": blocks for name, blocks in self.occupancy.limits.items()}

@@ -17,8 +17,8 @@ WIDEST = 16  # bytes that one thread moves in an instruction; more is a bulk cop
 
 @dataclass(slots=True)
 class Traffic:
-    """Of one instruction in one space. ``bytes`` are those that threads ask for; ``ideal`` the sectors that would hold them;
-    ``least`` the wavefronts without conflicts."""
+    """Of one instruction in one space. ``bytes`` are different ones that threads ask for; ``ideal`` the sectors that would hold
+    them; ``least`` the wavefronts without conflicts."""
 
     requests: int = 0
     bytes: int = 0
@@ -35,11 +35,16 @@ def sectors_of(addresses: Iterable[int], size: int) -> set[int]:
 
 def ideal_sectors(addresses: Iterable[int], size: int) -> int:
     """The fewest sectors that hold as many different bytes."""
+    return -(-different_bytes(addresses, size) // SECTOR)
+
+
+def different_bytes(addresses: Iterable[int], size: int) -> int:
+    """How many accesses touch; those that several do count once."""
     end = count = 0
     for address in sorted(set(addresses)):
         count += max(0, address + size - max(address, end))
         end = max(end, address + size)
-    return -(-count // SECTOR)
+    return count
 
 
 def wavefronts_of(lanes: Sequence[int], addresses: Sequence[int], size: int) -> tuple[int, int]:
