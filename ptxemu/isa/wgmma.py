@@ -18,9 +18,9 @@ _SIGNS, _A_TRANSPOSED, _B_TRANSPOSED = ", immsa:s32(-1,1), immsb:s32(-1,1)", ", 
 _ROWS = "a:u32*4"
 
 
-def _row(qualifiers: str, operands: str, lower: str, does: str, bits: str = DEFINED) -> None:
-    row("wgmma", qualifiers, operands, ptx="8.0", sm=90, lower=lower, flags="accelerated hopper", does=does, bits=bits,
-        chapter=CHAPTER)  # fmt: skip
+def _row(qualifiers: str, operands: str, lower: str, does: str, bits: str = DEFINED, ptx: str = "8.0", gates: str = "") -> None:
+    row("wgmma", qualifiers, operands, ptx=ptx, sm=90, gates=gates, lower=lower, flags="accelerated hopper", does=does,
+        bits=bits, chapter=CHAPTER)  # fmt: skip
 
 
 for _word in ("fence", "commit_group"):
@@ -47,11 +47,12 @@ def _wgmma(
                 if sparse and " op=" in types:
                     continue
                 operands = f"{result}, {first}, b:u64{metadata}, p:pred<0..1>{constants}{more}"
-                _row(qualifiers, operands, "wgmma", MULTIPLIES, DEFINED if dtype == "s32" else SPARSE_SUMS)
+                bits, gates = DEFINED if dtype == "s32" else SPARSE_SUMS, "s8&u8@8.4@90" if "s8" in types else ""
+                _row(qualifiers, operands, "wgmma", MULTIPLIES, bits, "8.2" if sparse else "8.0", gates)
 
 
-_wgmma("f16,f32", "atype=f16 btype=f16", 16, tuple(COLUMNS), "0..3", _SIGNS, transposed=True)
-_wgmma("f32", "atype=bf16 btype=bf16", 16, tuple(COLUMNS), "0..3", _SIGNS, transposed=True)
+_wgmma("f16,f32", "atype=f16 btype=f16", 16, tuple(COLUMNS), "0,1", _SIGNS, transposed=True)
+_wgmma("f32", "atype=bf16 btype=bf16", 16, tuple(COLUMNS), "0,1", _SIGNS, transposed=True)
 _wgmma("f32", "atype=tf32 btype=tf32", 8, tuple(COLUMNS), "0,1", _SIGNS)
 _wgmma("f16,f32", "atype=e4m3,e5m2 btype=e4m3,e5m2", 32, tuple(COLUMNS), "0", _SIGNS)
 _wgmma("s32", "atype=s8,u8 btype=s8,u8 satfinite?", 32, INTEGER_COLUMNS, "0", "")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.text.errors import PtxError
 from tests.matrix import wgmma_model as wgmma
 from tests.matrix.wgmma_kernels import SHARED, Product, kernel, run
 from tests.support import matrix_model as model
@@ -241,14 +242,30 @@ def test_negated_products(types: str, like: str) -> None:
     check(kind, products, of, in_shared(of, *plain(kind)), [(x * y, True) for x, y in signs], like=like)
 
 
-@pytest.mark.parametrize(("type", "selectors"), [("f16", range(4)), ("tf32", range(2))])
-def test_sparsity_selectors(type: str, selectors: range) -> None:
-    """Of f16 there are two, which the assembler lets one name in two ways."""
+@pytest.mark.parametrize("type", ["f16", "bf16", "tf32"])
+def test_sparsity_selectors(type: str) -> None:
     kind = Kind("f32", type, type, True, True)
-    for selector in selectors:
-        of = given(kind, 4, selector % 2)
-        (one,) = products_of(kind, [16])
+    (one,) = products_of(kind, [16])
+    for selector in range(2):
+        of = given(kind, 4, selector)
         check(kind, [one._replace(selector=selector)], of, in_shared(of, *plain(kind)), [(1, True)])
+    with pytest.raises(PtxError, match=r"operand 5 .* must be"):
+        ptxemu.loads(kernel([one._replace(selector=2)]))
+
+
+@pytest.mark.parametrize(
+    ("types", "sparse", "version"),
+    [("f32 e4m3 e5m2", False, "8.0"), ("f32 e4m3 e5m2", True, "8.2"), ("s32 u8 u8", True, "8.2"),
+     ("s32 s8 s8", False, "8.0"), ("s32 s8 u8", False, "8.4"), ("s32 u8 s8", True, "8.4")],
+)  # fmt: skip
+def test_versions_that_have_them(types: str, sparse: bool, version: str) -> None:
+    """As ptxas 13.0 says."""
+    kind = Kind(*types.split(), sparse, True)  # type: ignore[arg-type]
+    text = kernel(products_of(kind, [8]))
+    before = "7.8" if version == "8.0" else f"8.{int(version[-1]) - 1}"
+    ptxemu.loads(text.replace(".version 8.4", f".version {version}"), strict=True)
+    with pytest.raises(PtxError, match=f"needs PTX {version} "):
+        ptxemu.loads(text.replace(".version 8.4", f".version {before}"), strict=True)
 
 
 # ---------------------------------------------------------------- layouts

@@ -12,7 +12,7 @@ import ptxemu
 
 SHARED = 3 << 14
 HEAD = f"""\
-.version 8.0
+.version 8.4
 .target sm_90a
 .address_size 64
 .visible .entry k(.param .u64 memory, .param .u64 a, .param .u64 e, .param .u64 c, .param .u64 d)
