@@ -332,7 +332,7 @@ typedef struct pe_mma_site {
   uint16_t slots[PE_MMA_OPERANDS][PE_MMA_REGISTERS]; /* of the registers of d, a, b and c */
   uint16_t metadata;                                 /* its slot, of a sparse form */
   uint16_t fraction;                                 /* bits of aligned terms behind the point; 0: sums are exact */
-  uint16_t block;                                    /* elements of k that are added at once */
+  uint16_t block;                                    /* products that are added at once */
   uint16_t result;                                   /* bits of an f32 sum behind the point */
   int16_t least;                                     /* exponent to which terms are aligned */
 } pe_mma_site;
@@ -344,7 +344,7 @@ enum {
   PE_MMA_AND = 8,
   PE_MMA_A_COL = 16,
   PE_MMA_B_ROW = 32,  /* of PE_MMA_QUADS, whose layouts change the fragments */
-  PE_MMA_PAIRS = 64,  /* of every four elements of k, the first two are added before all others, and c at the end */
+  PE_MMA_PAIRS = 64,  /* of every four elements of A, the first two are added before all others, and c at the end */
   PE_MMA_CHAIN = 128, /* f32 operations one after another */
   PE_MMA_NEGATE = 256 /* all products */
 };

@@ -57,6 +57,9 @@ typedef struct pe_operands {
   const uint32_t *metadata;
 } pe_operands;
 
+/* The elements that a row of A holds. */
+PE_INLINE uint32_t pe_held_along(const pe_mma_site *site) { return site->flags & PE_MMA_SPARSE ? site->k / 2 : site->k; }
+
 #define MAX_A 2048 /* elements: m16n8k128 */
 #define MAX_B 1024
 #define MAX_C 1024

@@ -28,23 +28,21 @@ static uint32_t metadata(const pe_mma_site *site, const uint32_t *e, uint32_t ro
   return e[row % TILE * 4 + lane % 4] >> shift & 15;
 }
 
-/* Blocks of k / 2 rows to blocks of k, with the zeros that A does not hold. */
-static void expand(const pe_mma_site *site, const uint32_t *e, const float *from, float *to) {
+/* The row of B that each element of A multiplies, in blocks of k / 2 rows as A's. */
+static void choose_rows(const pe_mma_site *site, const uint32_t *e, uint8_t *to) {
   uint32_t columns = tile_columns(site->a);
   uint32_t group = columns == 32 ? 2 : 1; /* 4-bit elements come in pairs */
   uint32_t chunk_size = columns == 4 ? 2 : 4 * group, chunks = site->k / chunk_size;
-  memset(to, 0, sizeof *to * site->m * site->k);
   for (uint32_t row = 0; row < site->m; row++)
     for (uint32_t chunk = 0; chunk < chunks; chunk++) {
-      uint32_t bits = metadata(site, e, row, chunk, chunks, columns >= 16);
-      float *out = to + (row / TILE * site->k + chunk * chunk_size) * TILE + row % TILE;
-      const float *in = from + (row / TILE * site->k + chunk * chunk_size) / 2 * TILE + row % TILE;
+      uint32_t bits = metadata(site, e, row, chunk, chunks, columns >= 16), first = chunk * chunk_size;
+      uint8_t *out = to + (row / TILE * site->k + first) / 2 * TILE + row % TILE;
       if (columns == 4) { /* 1:2, of which each index names one half */
-        out[(bits >> 1 & 1) * TILE] = in[0];
+        *out = (uint8_t)(first + (bits >> 1 & 1));
         continue;
       }
-      for (uint32_t i = 0; i < 2; i++)
-        for (uint32_t x = 0; x < group; x++) out[((bits >> 2 * i & 3) * group + x) * TILE] += in[(i * group + x) * TILE];
+      for (uint32_t i = 0; i < 2; i++, bits >>= 2)
+        for (uint32_t x = 0; x < group; x++, out += TILE) *out = (uint8_t)(first + (bits & 3) * group + x);
     }
 }
 
@@ -66,6 +64,50 @@ PE_FUSED static void accumulate(uint32_t k, const double *a, const double *b, do
   }
 }
 
+/* The same of a sparse A, each of whose elements multiplies a row of B of its own. */
+PE_FUSED static void accumulate_chosen(uint32_t count, const double *a, const uint8_t *chosen, const double *b,
+                                       double *sums) {
+  for (uint32_t half = 0; half < TILE; half += 4, a += 4, chosen += 4) {
+    row4 *s = (row4 *)(sums + half * TILE);
+    f64x4 s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3], s4 = s[4], s5 = s[5], s6 = s[6], s7 = s[7];
+    for (uint32_t x = 0; x < count * TILE; x += TILE) {
+      const row4 *b0 = (const row4 *)(b + chosen[x] * TILE), *b1 = (const row4 *)(b + chosen[x + 1] * TILE);
+      const row4 *b2 = (const row4 *)(b + chosen[x + 2] * TILE), *b3 = (const row4 *)(b + chosen[x + 3] * TILE);
+      s0 += a[x] * b0[0], s1 += a[x] * b0[1];
+      s2 += a[x + 1] * b1[0], s3 += a[x + 1] * b1[1];
+      s4 += a[x + 2] * b2[0], s5 += a[x + 2] * b2[1];
+      s6 += a[x + 3] * b3[0], s7 += a[x + 3] * b3[1];
+    }
+    s[0] = s0, s[1] = s1, s[2] = s2, s[3] = s3, s[4] = s4, s[5] = s5, s[6] = s6, s[7] = s7;
+  }
+}
+
+static double from_bits(uint64_t bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static double quiet(double nan) {
+  uint64_t bits;
+  memcpy(&bits, &nan, sizeof bits);
+  return from_bits(bits | 1ull << 51);
+}
+
+/* The sum of a row and a column that is a NaN, with the sign and payload that GPUs give it: of several the one of B goes
+ * before that of the sum so far, and that before A's; what is no number for the first time is negative. */
+static double nan_of(uint32_t k, const double *a, const double *b, double sum) {
+  for (uint32_t x = 0; x < k * TILE; x += TILE) {
+    if (isnan(b[x]))
+      sum = quiet(b[x]);
+    else if (isnan(sum) || isnan(a[x]))
+      sum = quiet(isnan(sum) ? sum : a[x]);
+    else if (isnan(sum = __builtin_fma(a[x], b[x], sum)))
+      sum = from_bits(0xfff8ull << 48);
+  }
+  return sum;
+}
+
 /* The same for f64, whose products are not exact. */
 PE_FUSED static __attribute__((noinline)) void accumulate_fused(uint32_t k, const double *restrict a,
                                                                 const double *restrict b, double *restrict sums) {
@@ -74,6 +116,10 @@ PE_FUSED static __attribute__((noinline)) void accumulate_fused(uint32_t k, cons
     memcpy(row, sums, sizeof row);
     for (uint32_t x = 0; x < k; x++)
       for (int y = 0; y < TILE; y++) row[y] = __builtin_fma(a[x * TILE + i], b[x * TILE + y], row[y]);
+    bool any_nan = false;
+    for (int y = 0; y < TILE; y++) any_nan |= isnan(row[y]);
+    for (int y = 0; any_nan && y < TILE; y++)
+      if (isnan(row[y])) row[y] = nan_of(k, a + i, b + y, sums[y]);
     memcpy(sums, row, sizeof row);
   }
 }
@@ -200,51 +246,52 @@ PE_FUSED static void count_bits(const pe_mma_site *site, const pe_operands *on, 
     }
 }
 
-/* A with the zeros that a sparse one does not hold. */
 static void read_left(const pe_mma_site *site, const pe_operands *on, float *to) {
-  uint32_t down = site->m / TILE, count = (uint32_t)site->m * site->k;
-  if (site->flags & PE_MMA_SPARSE) {
-    float packed[MAX_A / 2];
-    read_floats(site->a, down, site->k / 2, false, on->a, packed);
-    expand(site, on->metadata, packed, to);
-  } else {
-    read_floats(site->a, down, site->k, false, on->a, to);
-  }
-  for (uint32_t i = 0; site->flags & PE_MMA_NEGATE && i < count; i++) to[i] = -to[i];
+  uint32_t held = pe_held_along(site);
+  read_floats(site->a, site->m / TILE, held, false, on->a, to);
+  for (uint32_t i = 0; site->flags & PE_MMA_NEGATE && i < site->m * held; i++) to[i] = -to[i];
 }
 
-PE_FUSED static void read_widened(const pe_mma_site *site, const pe_operands *on, double *to) {
+PE_FUSED static void read_negated(const pe_mma_site *site, const pe_operands *on, double *to) {
   float left[MAX_A];
   read_left(site, on, left);
-  for (uint32_t i = 0; i < (uint32_t)site->m * site->k; i++) to[i] = left[i];
+  for (uint32_t i = 0; i < site->m * pe_held_along(site); i++) to[i] = left[i];
 }
 
 /* Add all products to the sums. */
 static void multiply_blocks(const pe_mma_site *site, const pe_operands *on, double *sums) {
   double left[MAX_A], right[MAX_B];
-  uint32_t down = site->m / TILE, across = site->n / TILE, k = site->k, block = k * TILE;
-  if (site->flags & (PE_MMA_SPARSE | PE_MMA_NEGATE))
-    read_widened(site, on, left);
+  uint8_t chosen[MAX_A / 2];
+  uint32_t down = site->m / TILE, across = site->n / TILE, held = pe_held_along(site);
+  if (site->flags & PE_MMA_NEGATE)
+    read_negated(site, on, left);
   else
-    read_doubles(site->a, down, k, false, on->a, left);
-  read_doubles(site->b, across, k, true, on->b, right);
+    read_doubles(site->a, down, held, false, on->a, left);
+  read_doubles(site->b, across, site->k, true, on->b, right);
+  if (site->flags & PE_MMA_SPARSE) choose_rows(site, on->metadata, chosen);
   for (uint32_t j = 0; j < across; j++)
     for (uint32_t i = 0; i < down; i++, sums += TILE * TILE) {
-      if (site->d == PE_TYPE_F64)
-        accumulate_rounded(site, left + i * block, right + j * block, sums);
+      const double *a = left + i * held * TILE, *b = right + j * site->k * TILE;
+      if (site->flags & PE_MMA_SPARSE)
+        accumulate_chosen(held, a, chosen + i * held * TILE, b, sums);
+      else if (site->d == PE_TYPE_F64)
+        accumulate_rounded(site, a, b, sums);
       else
-        accumulate(k, left + i * block, right + j * block, sums);
+        accumulate(held, a, b, sums);
     }
 }
 
 /* The same as tensor cores do it. */
 static void multiply_aligned(const pe_mma_site *site, const pe_operands *on) {
   float left[MAX_A], right[MAX_B], sums[MAX_C];
+  uint8_t chosen[MAX_A / 2];
   uint32_t down = site->m / TILE, across = site->n / TILE;
+  bool sparse = site->flags & PE_MMA_SPARSE;
   read_left(site, on, left);
+  if (sparse) choose_rows(site, on->metadata, chosen);
   read_floats(site->b, across, site->k, true, on->b, right);
   read_sums(site->c, down * across, on->c, sums);
-  pe_add_aligned(site, down, across, left, right, sums);
+  pe_add_aligned(site, down, across, left, sparse ? chosen : NULL, right, sums);
   write_sums(site->d, down * across, sums, on->d);
 }
 
@@ -287,7 +334,7 @@ static void add_quad(const pe_mma_site *site, const double *rows, const double *
   float left[4 * TILE], right[4 * TILE], added[TILE * TILE];
   for (uint32_t i = 0; i < 4 * TILE; i++) left[i] = (float)rows[i], right[i] = (float)columns[i];
   for (uint32_t i = 0; i < TILE * TILE; i++) added[i] = (float)sums[i];
-  pe_add_aligned(site, 1, 1, left, right, added);
+  pe_add_aligned(site, 1, 1, left, NULL, right, added);
   for (uint32_t i = 0; i < TILE * TILE; i++) sums[i] = added[i];
 }
 

@@ -75,21 +75,13 @@ static int32_t least_exponent(const pe_mma_site *site, uint32_t type) {
   }
 }
 
-/* The first `pair` of every `2 * pair` elements of a block of k first, then the others. */
-PE_INLINE const float *order_pairs(uint32_t pair, uint32_t k, const float *from, float *to) {
-  for (uint32_t second = 0; second < 2; second++)
-    for (uint32_t x = second * pair; x < k; x += 2 * pair, to += pair * TILE)
-      memcpy(to, from + x * TILE, pair * TILE * sizeof *to);
-  return from + k * TILE;
-}
-
-/* With PE_MMA_PAIRS, of every four elements of those that A holds. */
-PE_INLINE void order_blocks(const pe_mma_site *site, uint32_t blocks, const float *from, float *to) {
-  for (uint32_t i = 0; i < blocks; i++, to += site->k * TILE)
-    if (site->flags & PE_MMA_SPARSE)
-      from = order_pairs(4, site->k, from, to);
-    else
-      from = order_pairs(2, site->k, from, to);
+/* Blocks of k rows of 8 elements of so many bytes: the first two rows of every four before all others. */
+PE_INLINE void order_pairs(uint32_t blocks, uint32_t k, size_t size, const void *from, void *to) {
+  size_t pair = 2 * TILE * size;
+  uint8_t *out = to;
+  for (const uint8_t *block = from, *end = block + blocks * k / 2 * pair; block < end; block += k / 2 * pair)
+    for (uint32_t second = 0; second < 2; second++)
+      for (uint32_t x = second; x < k / 2; x += 2, out += pair) memcpy(out, block + x * pair, pair);
 }
 
 /* The biased exponents of four rows of 8 floats, one byte each. */
@@ -127,13 +119,12 @@ PE_INLINE bool make_codes(const float *from, uint32_t count, int32_t least, bool
   return !subnormal && !any((i32x8)((most > 127 + TAME) | (fewest < 127 - TAME)));
 }
 
-/* Of so many blocks of rows. */
-PE_INLINE void make_terms(const pe_mma_site *site, uint32_t type, uint32_t blocks, const float *from, terms *to) {
-  int32_t least = least_exponent(site, type);
-  uint32_t count = blocks * site->k * TILE;
+/* Of so many blocks of k rows; `pairs`: in the order of PE_MMA_PAIRS. */
+PE_INLINE void make_terms(int32_t least, uint32_t blocks, uint32_t k, bool pairs, const float *from, terms *to) {
+  uint32_t count = blocks * k * TILE;
   to->values = from;
-  if (site->flags & PE_MMA_PAIRS) {
-    order_blocks(site, blocks, from, to->own);
+  if (pairs) {
+    order_pairs(blocks, k, sizeof *from, from, to->own);
     to->values = to->own;
   }
   to->tame = least < -TAME ? make_codes(to->values, count, least, true, to->codes)

@@ -1,8 +1,8 @@
 """What architectures compute where PTX leaves it open: a record for each, which compiled code and the interpreter follow.
 
 Sources: the results of tensor cores that north-numerical-computing/MATLAB-tensor-core measured (BSD-2; V100, A100, A2, Ada, L40S,
-H100, H200 and B200), all of which these records meet; for what it does not cover, microsoft/MMA-Sim (MIT) and the machine code
-that NVIDIA's assembler makes.
+H100, H200 and B200), and those of an H200 for all instructions of sm_90 (docs/semantics.md), all of which these records meet; for
+what they do not cover, microsoft/MMA-Sim (MIT) and the machine code that NVIDIA's assembler makes.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class Summation(NamedTuple):
 
     ``order``: ``plain``; ``pairs``, the elements 0 and 1 of every four first, then the others, and C at the end by an addition;
     ``chain``, multiplications and additions of f32 one after another.
+
+    Of a sparse A these are the products of the elements that it holds.
     """
 
     fraction: int = 0

@@ -96,13 +96,14 @@ def tensor_columns_of(op: Op) -> dict[str, int]:
 
 
 def _sums(mods: dict[str, str], summation: Callable[[Mapping[str, str]], Summation]) -> dict[str, int]:
-    """How products are added; those of a sparse A are counted with the elements that it does not hold."""
+    """How products are added. A sum in pairs is made by two instructions, of half the products each."""
     flags = _flags(mods)
     if mods["dtype"] not in ("f16", "f32"):
         return {"flags": flags, "fraction": 0, "block": 0, "result": 0, "least": 0}
     found = summation(mods)
     flags |= {"plain": 0, "pairs": lib.PE_MMA_PAIRS, "chain": lib.PE_MMA_CHAIN}[found.order]
-    block = found.block * 2 if "variant" in mods else found.block
+    products = dimensions(mods["shape"])[2] // (2 if "variant" in mods else 1)
+    block = min(found.block, products // 2) if found.order == "pairs" else found.block
     return {"flags": flags, "fraction": found.fraction, "block": block, "result": found.result, "least": found.least}
 
 

@@ -34,27 +34,34 @@ def counts(form: Form) -> tuple[int, int, int, int]:
     return d, a // 2 if form.sparse else a, b, c
 
 
-def kernel(text: str) -> str:
-    """Every CTA is a warp that multiplies fragments of its own."""
-    nd, na, nb, nc = counts(Form(text))
-    parts = [("a", na), ("b", nb), ("c", nc), ("d", nd)]
+def kernel(text: str, selector: int = 0) -> str:
+    """Every CTA is a warp that multiplies fragments of its own; those of metadata are between C's and D's."""
+    form = Form(text)
+    nd, *given = counts(form)
+    operands = [("d", nd), *zip("abc", given, strict=True), *([("e", 1)] if form.sparse else [])]
+    parts = [*operands[1:], operands[0]]
+    size = 8 if form.d == "f64" else 4
+    bits, step = 8 * size, 32 * size
     lines = [f"{HEAD}.visible .entry k({', '.join(f'.param .u64 {name}' for name, _ in parts)})\n{{",
-             "  .reg .b32 %i, %t, %n; .reg .b64 %o, %pa, %pb, %pc, %pd;",
-             "  mov.u32 %i, %ctaid.x; mov.u32 %t, %tid.x; shl.b32 %t, %t, 2;"]  # fmt: skip
+             "  .reg .b32 %i, %t, %n; .reg .b64 %o, %pa, %pb, %pc, %pd, %pe;",
+             f"  mov.u32 %i, %ctaid.x; mov.u32 %t, %tid.x; mul.lo.u32 %t, %t, {size};"]  # fmt: skip
     for name, count in parts:
-        lines.append(f"  .reg .b32 %{name}<{count}>; ld.param.u64 %p{name}, [{name}]; mad.lo.u32 %n, %i, {count * 128}, %t;")
+        lines.append(f"  .reg .b{bits} %{name}<{count}>; ld.param.u64 %p{name}, [{name}]; mad.lo.u32 %n, %i, {count * step}, %t;")
         lines.append(f"  cvt.u64.u32 %o, %n; add.u64 %p{name}, %p{name}, %o;")
         if name != "d":
-            lines += [f"  ld.global.b32 %{name}{i}, [%p{name}+{128 * i}];" for i in range(count)]
-    lines.append(f"  {text} {', '.join(registers(name, count) for name, count in [parts[3], *parts[:3]])};")
-    lines += [f"  st.global.b32 [%pd+{128 * i}], %d{i};" for i in range(nd)]
+            lines += [f"  ld.global.b{bits} %{name}{i}, [%p{name}+{step * i}];" for i in range(count)]
+    taken = ", ".join(registers(name, count) for name, count in operands[:4])
+    lines.append(f"  {text} {taken}{f', %e0, {selector}' if form.sparse else ''};")
+    lines += [f"  st.global.b{bits} [%pd+{step * i}], %d{i};" for i in range(nd)]
     return "\n".join([*lines, "  ret;", "}"])
 
 
-def run(text: str, fragments: Sequence[Array], like: str = "") -> Array:
-    """D's fragments, one for each CTA, of those of A, B and C."""
-    d = np.zeros((len(fragments[0]), counts(Form(text))[0] * 32), np.uint32)
-    ptxemu.loads(kernel(text), like=like)["k"][len(d), 32](*fragments, d)
+def run(text: str, fragments: Sequence[Array], like: str = "", selector: int = 0, device: ptxemu.Device | None = None) -> Array:
+    """D's fragments, one for each CTA, of those of A, B, C and metadata."""
+    form = Form(text)
+    d = np.zeros((len(fragments[0]), counts(form)[0] * 32 * (2 if form.d == "f64" else 1)), np.uint32)
+    module = ptxemu.loads(kernel(text, selector), like=like, **({} if device is None else {"device": device}))
+    module["k"][len(d), 32](*fragments, d)
     return d
 
 

@@ -85,24 +85,30 @@ def of_other_types() -> Iterator[Kind]:
 
 
 class Given(NamedTuple):
-    """Matrices as bit patterns: A as it is stored and with its zeros, B with a column in each row, metadata."""
+    """Matrices as bit patterns: A as it is stored, B with a column in each row; of a sparse A metadata, and the row of B's
+    transpose that each element multiplies."""
 
     kind: Kind
-    stored: np.ndarray
     a: np.ndarray
     b: np.ndarray
-    e: np.ndarray | None
+    e: np.ndarray | None = None
+    chosen: np.ndarray | None = None
 
     @property
     def registers(self) -> np.ndarray:
-        per_row = self.stored.shape[1]
-        return wgmma.by_warp(self.stored, self.kind.a, model.places_a(16, per_row, self.kind.a))
+        per_row = self.a.shape[1]
+        return wgmma.by_warp(self.a, self.kind.a, model.places_a(16, per_row, self.kind.a))
+
+    def factors(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Values of A, and of B (k, n), or of a sparse A (64, k, n)."""
+        right = model.values(self.b[:n].T, self.kind.b)
+        return model.values(self.a, self.kind.a), right if self.chosen is None else right[self.chosen]
 
     def sums(self, c: np.ndarray, sign: int = 1) -> np.ndarray:
         """The exact ones, as bit patterns, of C's."""
         kind, n = self.kind, c.shape[1]
-        left, right = model.values(self.a, kind.a), model.values(self.b[:n], kind.b)
-        total = model.values(c, kind.d) + sign * (left @ right.T)
+        left, right = self.factors(n)
+        total = model.product(sign * left, right, model.values(c, kind.d))
         if kind.d != "s32":
             return model.patterns(total, kind.d)
         limits = -(2**31), 2**31 - 1
@@ -136,24 +142,23 @@ def metadata(rng: np.random.Generator, type: str) -> np.ndarray:
 
 def given(kind: Kind, seed: int, selector: int = 0) -> Given:
     rng = np.random.default_rng(seed)
-    stored, b = small(rng, (64, WIDTHS[kind.a]), kind.a), small(rng, (256, kind.k), kind.b)
+    a, b = small(rng, (64, WIDTHS[kind.a]), kind.a), small(rng, (256, kind.k), kind.b)
     if not kind.sparse:
-        return Given(kind, stored, stored, b, None)
+        return Given(kind, a, b)
     e = metadata(rng, kind.a)
+    return Given(kind, a, b, e, chosen(kind, e, selector))
+
+
+def chosen(kind: Kind, e: np.ndarray, selector: int) -> np.ndarray:
     form = model.Form(f"mma.sp.sync.aligned.m16n8k{kind.k}.row.col.f32.{kind.a}.{kind.a}.f32")
-    places = model.places_a(16, WIDTHS[kind.a], kind.a)
-    whole = [
-        model.expanded(form, model.words(model.fragment(stored[16 * w : 16 * w + 16], places), kind.a),
-                       [int(word) for word in e[32 * w : 32 * w + 32]], selector)
-        for w in range(4)
-    ]  # fmt: skip
-    return Given(kind, stored, np.concatenate(whole), b, e)
+    words = [int(word) for word in e]
+    return np.concatenate([model.chosen(form, words[32 * w : 32 * w + 32], selector) for w in range(4)])
 
 
 def in_shared(of: Given, a: wgmma.Layout, b: wgmma.Layout) -> np.ndarray:
     """Shared memory with both matrices."""
     memory = np.zeros(SHARED, np.uint8)
-    memory[:B_AT] = wgmma.image(of.stored, of.kind.a, a, B_AT)
+    memory[:B_AT] = wgmma.image(of.a, of.kind.a, a, B_AT)
     memory[B_AT:] = wgmma.image(of.b, of.kind.b, b, SHARED - B_AT)
     return memory
 
@@ -314,7 +319,7 @@ def test_slices_of_an_atom_along_k() -> None:
     memory = np.concatenate([wgmma.image(one, "f16", layout, size) for one, size in ((a, B_AT), (b, SHARED - B_AT))])
     for part in range(4):
         columns = slice(16 * part, 16 * part + 16)
-        of = Given(kind, a[:, columns], a[:, columns], b[:, columns], None)
+        of = Given(kind, a[:, columns], b[:, columns])
         one = Product(kind.name(64), layout.bits + 2 * part, layout.bits + B_AT // LINE + 2 * part, constants=kind.constants())
         check(kind, [one], of, memory, [(1, True)])
 
@@ -341,21 +346,12 @@ def near(rng: np.random.Generator, shape: tuple[int, int], type: str) -> np.ndar
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("types", [*FLOATS, *OTHERS])
 def test_sums_are_those_of_sm_90(types: str, sparse: bool) -> None:
-    """By the model of tests/support/tensor_core_model.py; of 8 bits by that of MMA-Sim."""
+    """By the model of tests/support/tensor_core_model.py."""
     kind = Kind(*types.split(), sparse, True)  # type: ignore[arg-type]
     rng, of = np.random.default_rng(10), given(kind, 10)
-    stored, b, start = near(rng, of.stored.shape, kind.a), near(rng, of.b.shape, kind.b), near(rng, (64, 32), kind.d)
-    places, a = of.a != 0, near(rng, of.a.shape, kind.a)
-    if sparse:
-        a = np.zeros_like(of.a)
-        stored = np.where(of.stored == 0, 0, stored)
-        for row in range(64):
-            a[row, places[row]] = stored[row, of.stored[row] != 0]
-    else:
-        a = stored
-    of = of._replace(stored=stored, a=a, b=b)
+    of = of._replace(a=near(rng, of.a.shape, kind.a), b=near(rng, of.b.shape, kind.b))
+    start = near(rng, (64, 32), kind.d)
     (one,) = products_of(kind, [32])
     (got,) = run([one], in_shared(of, *plain(kind)), [wgmma.by_warp(start, kind.d, wgmma.places_d(32))], e=of.e)
-    left, right, c = model.values(a, kind.a), model.values(b[:32].T, kind.b), model.values(start, kind.d)
-    want = model.patterns(wgmma.product(left, right, c, (kind.a, kind.b, kind.d), 2 if sparse else 1), kind.d)
-    np.testing.assert_array_equal(wgmma.from_warps(got, kind.d, 32), want)
+    want = wgmma.product(*of.factors(32), model.values(start, kind.d), (kind.a, kind.b, kind.d))
+    np.testing.assert_array_equal(wgmma.from_warps(got, kind.d, 32), model.patterns(want, kind.d))

@@ -124,12 +124,12 @@ def from_warps(registers: np.ndarray, type: str, n: int) -> np.ndarray:
 # ---------------------------------------------------------------- products
 
 
-def product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: tuple[str, str, str], held: int = 1) -> np.ndarray:
-    """As sm_90 adds them, of values; ``types`` are those of a, b and d, and A holds one of ``held`` elements."""
-    size = {8: 32, 16: 16, 32: 8}[model.BITS[types[0]]] * held
+def product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: tuple[str, str, str]) -> np.ndarray:
+    """As sm_90 adds them, of values; ``types`` are those of a, b and d. Of a sparse A, B is (m, k, n)."""
+    size = {8: 32, 16: 16, 32: 8}[model.BITS[types[0]]]
     narrow = model.BITS[types[0]] == 8
     for start in range(0, a.shape[1], size):
         part = slice(start, start + size)
         least = -133 if narrow or types[2] == "f32" else -21
-        c = block(a[:, part], b[part], c, types, 13 if narrow else 25, least, 13 if narrow else 23)
+        c = block(a[:, part], b[..., part, :], c, types, 13 if narrow else 25, least, 13 if narrow else 23)
     return c

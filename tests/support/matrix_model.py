@@ -141,11 +141,11 @@ def fragment(whole: np.ndarray, places: list[Place]) -> np.ndarray:
 
 
 def product(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """c plus the products in the order of k, in binary64."""
+    """c plus the products in the order of k, in binary64. Of a sparse A, B is (m, k, n): see chosen."""
     total = c.astype(np.float64)
     with np.errstate(all="ignore"):
         for k in range(a.shape[1]):
-            total = total + a[:, k, None] * b[None, k, :]
+            total = total + a[:, k, None] * b[..., k, :]
     return total
 
 
@@ -155,12 +155,24 @@ def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
     for i in range(c.shape[0]):
         for j in range(c.shape[1]):
             for k in range(a.shape[1]):
-                total[i, j] = arithmetic("fma", F64, (int(a[i, k]), int(b[k, j]), int(total[i, j])), mode)
+                total[i, j] = _fused(int(a[i, k]), int(b[k, j]), int(total[i, j]), mode)
     return total
 
 
+def _fused(a: int, b: int, c: int, mode: str) -> int:
+    """a * b + c; the NaN of b, c or a, the first that there is, or a negative one without payload."""
+    for x in (b, c, a):
+        if F64.is_nan(x):
+            return x | 1 << 51
+    result = arithmetic("fma", F64, (a, b, c), mode)
+    return 0xFFF8 << 48 if F64.is_nan(result) else result
+
+
 def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, form: Form, like: str) -> np.ndarray:
-    """D's bit patterns from those of A, B and C, by ``exact`` sums or those of an architecture."""
+    """D's bit patterns from those of A, B and C, by ``exact`` sums or those of an architecture.
+
+    Of a sparse A, B is (m, k, n): see chosen.
+    """
     if form.d == "f64":
         return fused(a, b, c, next((mod for mod in form.mods if mod in ("rn", "rz", "rm", "rp")), "rn"))
     if form.a == "b1":
@@ -171,8 +183,8 @@ def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, form: Form, like: str)
         if like == "exact":
             return patterns(product(left, right, values(c, form.c)), form.d)
         types = form.a, form.b, form.c, form.d
-        return patterns(tensor_core_model.product(left, right, values(c, form.c), types, like, form.quads, form.sparse), form.d)
-    exact = values(c, "s32").astype(np.int64) + (left @ right).astype(np.int64)
+        return patterns(tensor_core_model.product(left, right, values(c, form.c), types, like, form.quads), form.d)
+    exact = product(left, right, values(c, "s32")).astype(np.int64)
     return (np.clip(exact, -(1 << 31), (1 << 31) - 1) if "satfinite" in form.mods else exact) & 0xFFFFFFFF
 
 
@@ -205,11 +217,11 @@ def _mma(
     if form.quads:
         return tuple(quads(form, a, b, c, like))
     places = places_c(form.m, form.n)
-    if form.sparse:
-        left = expanded(form, a, e, selector)
-    else:
-        left = matrix(elements(a, form.a), places_a(form.m, form.k, form.a), (form.m, form.k))
+    held = form.k // 2 if form.sparse else form.k
+    left = matrix(elements(a, form.a), places_a(form.m, held, form.a), (form.m, held))
     right = matrix(elements(b, form.b), places_b(form.n, form.k, form.b), (form.k, form.n))
+    if form.sparse:
+        right = right[chosen(form, e, selector)]
     start = matrix(elements(c, form.c), places, (form.m, form.n))
     return tuple(words(fragment(multiply(left, right, start, form, like), places), form.d))
 
@@ -232,36 +244,39 @@ def quads(form: Form, a: Sequence[int], b: Sequence[int], c: Sequence[int], like
 
 # ---------------------------------------------------------------- sparse A
 
+CHUNKS = {32: 2, 16: 4, 8: 4, 4: 8}  # elements that four bits of metadata are about, by their size
 
-def chunk_bits(form: Form, e: Sequence[int], row: int, chunk: int, selector: int) -> int:
-    """The four bits of metadata about a chunk ("Sparse matrix storage" and its figures)."""
+
+def chunk_place(form: Form, row: int, chunk: int, selector: int) -> tuple[int, int]:
+    """Lane and first bit of the four bits of metadata about a chunk ("Sparse matrix storage" and its figures)."""
     group, upper = row % 8, row // 8
-    chunks = form.k // {32: 2, 16: 4, 8: 4, 4: 8}[BITS[form.a]]
     if BITS[form.a] >= 16:  # bits 0-15 of a lane are about row g, bits 16-31 about row g + 8
-        lanes_each = chunks // 4
-        return e[4 * group + selector * lanes_each + chunk // 4] >> (16 * upper + 4 * (chunk % 4)) & 15
-    lane = 2 * selector + upper + 2 * (chunk // 8)  # neighbours hold rows g and g + 8
-    return e[4 * group + lane] >> 4 * (chunk % 8) & 15
+        lanes_each = form.k // CHUNKS[BITS[form.a]] // 4
+        return 4 * group + selector * lanes_each + chunk // 4, 16 * upper + 4 * (chunk % 4)
+    return 4 * group + 2 * selector + upper + 2 * (chunk // 8), 4 * (chunk % 8)  # neighbours hold rows g and g + 8
 
 
-def expanded(form: Form, a: Sequence[int], e: Sequence[int], selector: int) -> np.ndarray:
-    """A with its zeros."""
-    half = form.k // 2
-    dense = matrix(elements(a, form.a), places_a(form.m, half, form.a), (form.m, half))
-    whole = np.zeros((form.m, form.k), dense.dtype)
+def chosen(form: Form, e: Sequence[int], selector: int) -> np.ndarray:
+    """(m, k / 2): the row of B that each element of A multiplies. Rows of B that none names are not even looked at."""
+    size = CHUNKS[BITS[form.a]]
+    rows = []
     for row in range(form.m):
-        kept = list(dense[row])
-        for chunk in range(form.k // {32: 2, 16: 4, 8: 4, 4: 8}[BITS[form.a]]):
-            bits = chunk_bits(form, e, row, chunk, selector)
-            if BITS[form.a] == 32:
-                whole[row, 2 * chunk + {0b0100: 0, 0b1110: 1}[bits]] = kept.pop(0)
-                continue
-            for index in (bits & 3, bits >> 2):
-                if BITS[form.a] == 4:
-                    whole[row, 8 * chunk + 2 * index : 8 * chunk + 2 * index + 2] = kept.pop(0), kept.pop(0)
-                else:
-                    whole[row, 4 * chunk + index] = kept.pop(0)
-    return whole
+        places = [chunk_place(form, row, chunk, selector) for chunk in range(form.k // size)]
+        rows.append(chosen_by([e[lane] >> first & 15 for lane, first in places], form.a))
+    return np.array(rows)
+
+
+def chosen_by(chunks: Sequence[int], type: str) -> list[int]:
+    """The same of one row, by its metadata."""
+    found = []
+    for chunk, bits in enumerate(chunks):
+        first = CHUNKS[BITS[type]] * chunk
+        if BITS[type] == 32:
+            found.append(first + {0b0100: 0, 0b1110: 1}[bits])
+            continue
+        for index in (bits & 3, bits >> 2):
+            found += [first + 2 * index, first + 2 * index + 1] if BITS[type] == 4 else [first + index]
+    return found
 
 
 # ---------------------------------------------------------------- matrices in memory

@@ -33,7 +33,7 @@ OPTIONS = {
 SUITES = (
     "test_runtime", "test_guest",
     "test_linked_code", "test_entries", "test_start", "test_surface", "test_texture", "test_typed_atomic",
-    "test_atomic", "test_at_once", "test_twins", "test_lane_reach", "test_matrix", "test_tensor_cores",
+    "test_atomic", "test_at_once", "test_twins", "test_lane_reach", "test_matrix", "test_tensor_cores", "test_hopper",
     "test_wgmma", "test_tcgen05", "test_scaled", "test_mbarrier",
     "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap", "test_cross", "test_sass_memory",
     "test_sass_rules", "test_sass_surfaces", "test_visa_atomic", "test_visa_surfaces", "test_ctm_memory", "test_hostile",

@@ -54,14 +54,17 @@ def _aligned(significand: Array, bits: int, exponent: Array, top: Array, fractio
 
 
 def block(a: Array, b: Array, c: Array, types: tuple[str, str, str], fraction: int, least: int, result: int) -> Array:
-    """One addition of c and the products of a (m, l) and b (l, n). ``types`` are those of a, b and the sum."""
+    """One addition of c and the products of a (m, l) and b, which is (l, n), or (m, l, n) if each row has a b of its own.
+
+    ``types`` are those of a, b and the sum.
+    """
     with np.errstate(all="ignore"):
-        special = (a[:, :, None] * b[None] + 0.0).sum(axis=1) + c
+        special = (a[:, :, None] * b + 0.0).sum(axis=1) + c
     (sa, ea), (sb, eb) = _parts(a, LEAST_EXPONENT[types[0]]), _parts(b, LEAST_EXPONENT[types[1]])
     sc, ec = _parts(c, LEAST_EXPONENT[types[2]])
     drop = SIGNIFICAND_BITS - 11  # no multiplicand has more than 11 bits
-    products = (sa >> drop)[:, :, None] * (sb >> drop)[None]
-    exponents = np.where(products == 0, ZERO, ea[:, :, None] + eb[None])
+    products = (sa >> drop)[:, :, None] * (sb >> drop)
+    exponents = np.where(products == 0, ZERO, ea[:, :, None] + eb)
     top = np.maximum(np.maximum(exponents.max(axis=1), ec), least)
     total = _aligned(products, 20, exponents, top[:, None], fraction).sum(axis=1)
     total = total + _aligned(sc, SIGNIFICAND_BITS - 1, ec, top, fraction)
@@ -69,38 +72,35 @@ def block(a: Array, b: Array, c: Array, types: tuple[str, str, str], fraction: i
 
 
 def rounded(x: Array, type: str, result: int) -> Array:
-    """To f16 to nearest even, to f32 to so many bits behind the point, toward zero."""
+    """To f16 to nearest even, to f32 to so many bits behind the point, toward zero. A zero is positive."""
     with np.errstate(over="ignore"):
         if type == "f16":
-            return x.astype(np.float16).astype(np.float64)
+            return x.astype(np.float16).astype(np.float64) + 0.0
         exponent = np.maximum(np.frexp(x)[1] - 1, -126)
         cut = np.ldexp(np.trunc(np.ldexp(x, result - exponent)), exponent - result)
-        return cut.astype(np.float32).astype(np.float64)
+        return cut.astype(np.float32).astype(np.float64) + 0.0
 
 
-def product(a: Array, b: Array, c: Array, types: tuple[str, str, str, str], like: str, quads: bool, sparse: bool) -> Array:
-    """d as float64, of matrices as float64 whose types are those of a, b, c and d."""
+def product(a: Array, b: Array, c: Array, types: tuple[str, str, str, str], like: str, quads: bool) -> Array:
+    """d as float64, of matrices as float64 whose types are those of a, b, c and d. Of a sparse a, b is (m, k, n)."""
     like = max(like, *(FIRST.get(type, like) for type in types[:2]), key=lambda name: int(name.removeprefix("sm_")))
     core, kind, whole = CORES[like], types[0], types[2:] == ("f16", "f16")
     sum_type = "f16" if whole else "f32"
     if quads and like not in ("sm_70", "sm_75"):
         return _chained(a, b, c, types[3])
     least = core.least_half if whole else core.least
-    held = 2 if sparse else 1  # zeros of A are no terms
     if kind in NARROW and like == "sm_89":
-        return _blocks(a, b, c, 16 * held, (*types[:2], sum_type), 13, -132, 13)
+        return _blocks(a, b, c, 16, (*types[:2], sum_type), 13, -132, 13)
     if kind in NARROW and like == "sm_120":
-        return _blocks(a, b, c, 32 * held, (*types[:2], sum_type), 25, -133, 23)
+        return _blocks(a, b, c, 32, (*types[:2], sum_type), 25, -133, 23)
     if kind in NARROW:
-        first = np.arange(a.shape[1]) // (2 * held) % 2 == 0
+        first = np.arange(a.shape[1]) // 2 % 2 == 0
         total = np.zeros(c.shape)
-        for chosen in (first, ~first):
-            total = _blocks(
-                a[:, chosen], b[chosen], total, core.halves * held, ("f16", "f16", sum_type), core.fraction, least, 23
-            )
+        for part in (first, ~first):
+            total = _blocks(a[:, part], b[..., part, :], total, core.halves, ("f16", "f16", sum_type), core.fraction, least, 23)
         with np.errstate(all="ignore"):
             return (c + total).astype(np.float16 if whole else np.float32).astype(np.float64)
-    size = (core.words if kind == "tf32" else core.halves) * held
+    size = core.words if kind == "tf32" else core.halves
     return _blocks(a, b, c, size, (*types[:2], sum_type), core.fraction, least, 23)
 
 
@@ -108,7 +108,8 @@ def _blocks(
     a: Array, b: Array, c: Array, size: int, types: tuple[str, str, str], fraction: int, least: int, result: int
 ) -> Array:
     for start in range(0, a.shape[1], size):
-        c = block(a[:, start : start + size], b[start : start + size], c, types, fraction, least, result)
+        part = slice(start, start + size)
+        c = block(a[:, part], b[..., part, :], c, types, fraction, least, result)
     return c
 
 
@@ -118,4 +119,4 @@ def _chained(a: Array, b: Array, c: Array, type: str) -> Array:
         x = [np.float32(a[:, k, None]) * np.float32(b[None, k]) for k in range(4)]
         if type == "f16":
             return ((np.float32(c) + (x[0] + x[1])) + (x[2] + x[3])).astype(np.float64)
-        return (np.float32(c) + (((x[0] + x[1]) + x[2]) + x[3])).astype(np.float64)
+        return (np.float32(c) + (((0 + x[0] + x[1]) + x[2]) + x[3])).astype(np.float64)
