@@ -29,14 +29,18 @@ MUFU, MUFU_90, SUMS, SPARSE_SUMS, CHAINS = "mufu", "mufu of sm_90", "sums", "spa
 """Of approximate functions, some of whose models were compared with sm_90 alone, and of sums of matrices: these depend on the
 architecture."""
 
-MEASURED_SUMS = {70, 80, 89, 90, 100}
-"""The architectures whose tensor cores there are public results of (docs/semantics.md)."""
+WARPGROUP_SUMS, TENSOR_SUMS = "warpgroup sums", "tensor sums"
+"""Of wgmma, and of tcgen05 and scaled blocks: sums that only one architecture makes."""
+
+MEASURED_ON = {SUMS: {70, 80, 89, 90, 100}, SPARSE_SUMS: {90}, CHAINS: {90}}
+"""The architectures of whose tensor cores there are results (docs/semantics.md)."""
 
 IN_TABLE = {
     MUFU: f"{MEASURED} if an architecture is named, else {BOUND}",
     MUFU_90: f"{MEASURED} if sm_90 is named, {UNCHECKED} if another is, else {BOUND}",
     SUMS: f"{MEASURED}, {UNCHECKED} on sm_75 and sm_120",
-    SPARSE_SUMS: UNCHECKED, CHAINS: UNCHECKED,
+    SPARSE_SUMS: f"{MEASURED} on sm_90, else {UNCHECKED}", CHAINS: f"{MEASURED} on sm_90, else {UNCHECKED}",
+    WARPGROUP_SUMS: MEASURED, TENSOR_SUMS: UNCHECKED,
 }  # fmt: skip
 """What the list of instructions says of those."""
 
@@ -47,8 +51,8 @@ def fidelity_of(row: Row, mods: Mapping[str, str], numerics: Numerics) -> str:
         return BOUND
     if row.bits in (MUFU, MUFU_90):
         return MEASURED if row.bits == MUFU or numerics.first == 90 else UNCHECKED
-    if row.bits in (SUMS, SPARSE_SUMS) and numerics.exact_sums:
+    if row.bits in (SUMS, SPARSE_SUMS, WARPGROUP_SUMS, TENSOR_SUMS) and numerics.exact_sums:
         return OPEN
-    if row.bits == SUMS:
-        return MEASURED if numerics.used_for(mods).first in MEASURED_SUMS else UNCHECKED
-    return UNCHECKED if row.bits in (SPARSE_SUMS, CHAINS) else row.bits
+    if row.bits in MEASURED_ON:
+        return MEASURED if numerics.used_for(mods).first in MEASURED_ON[row.bits] else UNCHECKED
+    return {WARPGROUP_SUMS: MEASURED, TENSOR_SUMS: UNCHECKED}.get(row.bits, row.bits)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from ptxemu.ir.block_shape import LANES
-from ptxemu.isa.fidelity import CHAINS, DEFINED, SPARSE_SUMS, SUMS
+from ptxemu.isa.fidelity import CHAINS, DEFINED, SPARSE_SUMS, SUMS, TENSOR_SUMS
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words, traits
 
@@ -148,7 +148,7 @@ SCALED = (
 for _shape, _kind, _scale, _types in SCALED:
     row("mma", f"sync aligned shape={_shape} alayout=row blayout=col kind=kind::{_kind} block_scale scale{_scale} {_types}",
         f"d:f32*4, a:b32*4, b:b32*2, c:f32*4, {FACTORS}", ptx="8.7", sm=120, flags="accelerated", lower="mma_scaled",
-        does=MULTIPLIES, bits=SPARSE_SUMS, chapter=CHAPTER)  # fmt: skip
+        does=MULTIPLIES, bits=TENSOR_SUMS, chapter=CHAPTER)  # fmt: skip
 for _variant in ("", "variant=sp::ordered_metadata "):
     row("mma", f"{_variant}sync aligned shape=m16n8k32,m16n8k64,m16n8k128 alayout=row blayout=col "
         "kind=kind::mxf8f6f4,kind::mxf4,kind::mxf4nvf4 block_scale scale?=scale_vec::1X,scale_vec::2X,scale_vec::4X "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from ptxemu.isa.fidelity import DEFINED, SPARSE_SUMS
+from ptxemu.isa.fidelity import DEFINED, TENSOR_SUMS
 from ptxemu.isa.table import row
 from ptxemu.isa.traits import name_words
 
@@ -65,7 +65,7 @@ def _collectors(*buffers: str) -> str:
 
 
 COLLECTOR = f"collector?={_collectors('a')}"
-KINDS = (("kind::f16,kind::tf32", ", immscale:u32(0..15)?", SPARSE_SUMS), ("kind::f8f6f4", "", SPARSE_SUMS),
+KINDS = (("kind::f16,kind::tf32", ", immscale:u32(0..15)?", TENSOR_SUMS), ("kind::f8f6f4", "", TENSOR_SUMS),
          ("kind::i8", "", DEFINED))  # fmt: skip
 SCALED = (("mxf8f6f4", "?=scale_vec::1X,block32"), ("mxf4", "?=scale_vec::2X,block32"),
           ("mxf4nvf4", "=scale_vec::2X,scale_vec::4X,block16,block32"))  # fmt: skip
@@ -86,7 +86,7 @@ for _a in ("a:b64", "[a]@tensor:"):
     for (_sp, _metadata), (_kind, _scale) in product(SPARSE, SCALED):
         _row(f"mma{_sp} {GROUP} kind=kind::{_kind} block_scale scale{_scale} {COLLECTOR}",
              f"[t]@tensor:, {_a}, b:b64{_metadata}, format:u32, [fa]@tensor:, [fb]@tensor:, p:pred", "tmem_mma", "faults",
-             SPARSE_SUMS)  # fmt: skip
+             TENSOR_SUMS)  # fmt: skip
 
 name_words("alloc dealloc relinquish_alloc_permit ld st mma commit cp shift wait fence sp ws wait::ld wait::st "
            "fence::before_thread_sync fence::after_thread_sync", "tcgen05")  # fmt: skip

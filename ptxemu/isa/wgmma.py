@@ -5,7 +5,7 @@ The accepted set is the one measured with ptxas.
 
 from __future__ import annotations
 
-from ptxemu.isa.fidelity import DEFINED, SPARSE_SUMS
+from ptxemu.isa.fidelity import DEFINED, WARPGROUP_SUMS
 from ptxemu.isa.table import row
 from ptxemu.isa.traits import name_words
 
@@ -47,7 +47,7 @@ def _wgmma(
                 if sparse and " op=" in types:
                     continue
                 operands = f"{result}, {first}, b:u64{metadata}, p:pred<0..1>{constants}{more}"
-                bits, gates = DEFINED if dtype == "s32" else SPARSE_SUMS, "s8&u8@8.4@90" if "s8" in types else ""
+                bits, gates = DEFINED if dtype == "s32" else WARPGROUP_SUMS, "s8&u8@8.4@90" if "s8" in types else ""
                 _row(qualifiers, operands, "wgmma", MULTIPLIES, bits, "8.2" if sparse else "8.0", gates)
 
 

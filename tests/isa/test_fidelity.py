@@ -14,6 +14,7 @@ from ptxemu.isa.fidelity import (
     BOUND,
     CHAINS,
     DEFINED,
+    IN_TABLE,
     IN_WORDS,
     MEASURED,
     MUFU,
@@ -21,7 +22,9 @@ from ptxemu.isa.fidelity import (
     OPEN,
     SPARSE_SUMS,
     SUMS,
+    TENSOR_SUMS,
     UNCHECKED,
+    WARPGROUP_SUMS,
     fidelity_of,
 )
 from ptxemu.isa.table import Row
@@ -39,8 +42,11 @@ def one(bits: str) -> Row:
     [(MUFU, {}, "", BOUND), (MUFU, {}, "exact", BOUND), (MUFU, {}, "sm_89", MEASURED), (MUFU_90, {}, "", BOUND),
      (MUFU_90, {}, "sm_90", MEASURED), (MUFU_90, {}, "sm_89", UNCHECKED), (SUMS, F16, "", MEASURED),
      (SUMS, F16, "sm_75", UNCHECKED), (SUMS, F16, "sm_120", UNCHECKED), (SUMS, F16, "exact", OPEN),
-     (SUMS, FP8, "sm_75", MEASURED), (SPARSE_SUMS, F16, "", UNCHECKED), (SPARSE_SUMS, F16, "exact", OPEN),
-     (CHAINS, {}, "", UNCHECKED), (DEFINED, {}, "", DEFINED)],
+     (SUMS, FP8, "sm_75", MEASURED), (SPARSE_SUMS, F16, "", MEASURED), (SPARSE_SUMS, F16, "sm_80", UNCHECKED),
+     (SPARSE_SUMS, FP8, "sm_75", UNCHECKED), (SPARSE_SUMS, FP8, "", MEASURED), (SPARSE_SUMS, F16, "exact", OPEN),
+     (CHAINS, {}, "", MEASURED), (CHAINS, {}, "sm_80", UNCHECKED), (CHAINS, {}, "exact", MEASURED),
+     (WARPGROUP_SUMS, F16, "sm_80", MEASURED), (WARPGROUP_SUMS, F16, "exact", OPEN), (TENSOR_SUMS, {}, "sm_90", UNCHECKED),
+     (TENSOR_SUMS, {}, "exact", OPEN), (DEFINED, {}, "", DEFINED)],
 )  # fmt: skip
 def test_kinds(bits: str, mods: dict[str, str], like: str, kind: str) -> None:
     assert fidelity_of(one(bits), mods, numerics_of(like, ("sm_90",))) == kind
@@ -105,7 +111,7 @@ def test_a_case_says_it_of_each_kernel(tmp_path: Path, capsys: pytest.CaptureFix
 def test_approximate_rows_are_not_called_defined() -> None:
     for forms in isa.rows().values():
         for row in forms:
-            assert row.bits in {*IN_WORDS, MUFU, MUFU_90, SUMS, SPARSE_SUMS, CHAINS}, row.text
+            assert row.bits in {*IN_WORDS, *IN_TABLE}, row.text
             approximate = row.supported and any("approx" in qualifier.values for qualifier in row.qualifiers)
             assert not approximate or row.bits in (MUFU, MUFU_90), row.text
             sums = row.lower == "mma" and any("s32" in qualifier.values for qualifier in row.qualifiers)
