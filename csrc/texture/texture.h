@@ -59,7 +59,7 @@ typedef struct pe_texture {
   uint32_t state;      /* PE_TEXTURE_* */
   uint32_t geom;       /* PE_GEOM_* */
   uint32_t kind;       /* PE_KIND_* that texels are read as; integers and FLOAT are not scaled */
-  uint32_t srgb;       /* R, G and B of 8-bit UNORM texels are sRGB encoded */
+  uint32_t srgb;       /* 8-bit UNORM texels are sRGB encoded (pe_is_srgb) */
   uint32_t samples;    /* of a multi-sample texture, else 1 */
   uint32_t is_sampler; /* an unbound variable is a .samplerref */
   pe_sampler sampler;

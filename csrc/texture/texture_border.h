@@ -1,24 +1,38 @@
 /* texture_border.h: the border colour, as a formatted store would write it. */
 #ifndef PTXEMU_TEXTURE_BORDER_H
 #define PTXEMU_TEXTURE_BORDER_H
+#include <math.h>
 #include "texture_texel.h"
 
-/* The leading bits of a float, so many behind the first one. */
-PE_INLINE float pe_leading(float value, uint32_t bits) { return pe_float(pe_float_bits(value) & ~0u << (23 - bits)); }
+/* A component as a number that filters add up, and its exponent in sums of floats. */
+typedef struct pe_border {
+  double number;
+  int32_t exponent;
+} pe_border;
 
-/* The border colour's component as a number that filters add up. */
-PE_INLINE double pe_border_number(const pe_texture *t, const pe_sampler *s, uint32_t component) {
-  bool srgb = t->srgb && component < 3;
-  float value = s->border[component];
-  if (t->kind == PE_KIND_UINT || t->kind == PE_KIND_SINT) return 0;
-  if (t->kind == PE_KIND_FLOAT) return t->memory.bits == 16 ? pe_f16_value(pe_f16_cut(pe_float_bits(value))) : value;
-  float least = t->kind == PE_KIND_SNORM ? -1 : 0, within = value > least ? value : least; /* not NaN */
-  within = within < 1 ? within : 1;
-  if (srgb) return pe_leading(within, 7);
-  double stored = pe_normalized_cut(__builtin_fabsf(within), (uint32_t)pe_kind_scale(t, srgb), t->memory.bits);
-  return within < 0 ? -stored : stored;
+/* The sRGB byte that is nearest to a linear number. */
+PE_INLINE uint32_t pe_srgb_byte(double linear) {
+  double encoded = linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055;
+  return (uint32_t)(255 * encoded + 0.5);
 }
 
-PE_INLINE int32_t pe_border_exponent(double border) { return (int32_t)(pe_float_bits((float)border) >> 23 & 255) - 127; }
+PE_INLINE pe_border pe_float_border(double value) {
+  return (pe_border){value, (int32_t)(pe_float_bits((float)value) >> 23 & 255) - 127};
+}
+
+PE_INLINE pe_border pe_border_of(const pe_texture *t, const pe_sampler *s, uint32_t component) {
+  float value = s->border[component];
+  if (t->kind == PE_KIND_UINT || t->kind == PE_KIND_SINT) return pe_float_border(0);
+  if (t->kind == PE_KIND_FLOAT)
+    return pe_float_border(t->memory.bits == 16 ? pe_f16_value(pe_f16_cut(pe_float_bits(value))) : value);
+  float least = t->kind == PE_KIND_SNORM ? -1 : 0, within = value > least ? value : least; /* not NaN */
+  within = within < 1 ? within : 1;
+  if (pe_is_srgb(t, component)) {
+    uint32_t byte = pe_srgb_byte(within);
+    return (pe_border){pe_srgb[byte], pe_srgb_exponent[byte]};
+  }
+  double stored = pe_normalized_cut(__builtin_fabsf(within), (uint32_t)pe_kind_scale(t, false), t->memory.bits);
+  return pe_float_border(within < 0 ? -stored : stored);
+}
 
 #endif

@@ -14,12 +14,14 @@ typedef struct pe_footprint {
   bool border; /* some may be outside */
   uint64_t offset[PE_CORNERS][32];
   uint32_t outside[PE_CORNERS][32];
+  uint32_t shared;                /* lanes of which a corner lies over one of the cube, where no texel is */
   int32_t weight[PE_CORNERS][32]; /* in 256ths */
 } pe_footprint;
 
 PE_INLINE pe_axis_rule pe_rule_of(const pe_tex_run *r, const pe_surface_level *level, uint32_t k) {
   uint32_t extents[3] = {level->width, level->height, level->depth};
-  return pe_rule(r->cube ? PE_ADDRESS_CLAMP : r->sampler.address[k], r->sampler.normalized, extents[k], r->in.offset[k]);
+  return pe_rule(r->cube && r->sampler.seamless ? PE_ADDRESS_CLAMP : r->sampler.address[k], r->sampler.normalized,
+                 extents[k], r->in.offset[k]);
 }
 
 PE_INLINE bool pe_is_linear(const pe_tex_run *r) {
@@ -121,8 +123,10 @@ PE_INLINE void pe_corner_weights(const pe_tex_run *r, pe_footprint *f, const pe_
 }
 
 /* No texel lies over a corner of the cube: the other three share its weight. One 256th that is left goes to the opposite one, two to
- * its neighbours. */
-PE_INLINE void pe_share_corner(pe_footprint *f, uint32_t i, uint32_t c) {
+ * its neighbours. A gather has all of a weight there, and none elsewhere. */
+PE_INLINE void pe_share_corner(const pe_tex_run *r, pe_footprint *f, uint32_t i, uint32_t c) {
+  f->shared |= 1u << i;
+  if (r->site->gather) f->weight[c][i] = 256;
   int32_t share = f->weight[c][i] / 3, left = f->weight[c][i] % 3;
   for (uint32_t k = 1; k < 4; k++) f->weight[c ^ k][i] += share + (k == 3 ? left == 1 : left == 2);
   f->weight[c][i] = 0;
@@ -138,7 +142,7 @@ static void pe_seamless_corners(const pe_tex_run *r, pe_footprint *f, const pe_s
       uint32_t face = r->face[i];
       if (x_out && y_out) {
         x = x < 0 ? 0 : n - 1, y = y < 0 ? 0 : n - 1;
-        pe_share_corner(f, i, c);
+        pe_share_corner(r, f, i, c);
       } else if (x_out || y_out) {
         pe_over_edge(&face, &x, &y, n);
       }
@@ -154,6 +158,7 @@ PE_INLINE void pe_find_footprint(const pe_tex_run *r, pe_footprint *f, uint32_t 
   pe_axis axis[3];
   f->corners = pe_is_linear(r) ? 1u << r->dims : 1;
   f->border = r->site->integer;
+  f->shared = 0;
   for (uint32_t k = 0; k < r->dims; k++) {
     pe_find_axis(r, &axis[k], level, k);
     f->border |= pe_rule_of(r, level, k).mode == PE_ADDRESS_BORDER;

@@ -142,7 +142,7 @@ static void pe_find_levels(pe_tex_run *r) {
     pe_find_counted_levels(r);
     return;
   }
-  if (!last) return;
+  if (!last || r->site->gather) return; /* a gather reads level 0 */
   PE_FOR_LANES(i, r->mask) {
     int32_t at = pe_asked_level(r, i);
     at = at < most ? at : most;

@@ -75,6 +75,11 @@ PE_INLINE void pe_texel_bits(uint32_t *restrict bits, const pe_words *restrict w
   }
 }
 
+/* Encoded are R, G and B of four components, R of fewer. */
+PE_INLINE bool pe_is_srgb(const pe_texture *t, uint32_t component) {
+  return t->srgb && component < (t->memory.components == 4 ? 3 : 1);
+}
+
 /* What a number is divided by in the end. */
 PE_INLINE double pe_kind_scale(const pe_texture *t, bool srgb) {
   uint32_t most = t->memory.bits == 8 ? 255 : 65535;

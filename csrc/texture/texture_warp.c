@@ -23,7 +23,23 @@
 
 /* ---- components ----------------------------------------------------------------------------------------------------- */
 
-PE_INLINE bool is_srgb(const pe_tex_run *r, uint32_t component) { return r->texture->srgb && component < 3; }
+/* SNORM bytes that are gathered are 16 bits: their seven, repeated. */
+PE_INLINE bool widens(const pe_tex_run *r) {
+  return r->site->gather && r->texture->kind == PE_KIND_SNORM && r->texture->memory.bits == 8;
+}
+
+PE_INLINE void widen(double *restrict number) {
+  for (uint32_t i = 0; i < 32; i++) {
+    int32_t n = number[i] < -127 ? -127 : (int32_t)number[i];
+    number[i] = n * 258 + n / 64;
+  }
+}
+
+/* A component's numbers in register bits. */
+PE_INLINE void number_bits(const pe_tex_run *r, uint32_t component, double *restrict number, uint32_t *restrict bits) {
+  if (widens(r)) widen(number);
+  pe_number_bits(bits, number, widens(r) ? 32767 : pe_kind_scale(r->texture, pe_is_srgb(r->texture, component)));
+}
 
 /* The value of a component of one corner, in register bits. */
 PE_INLINE void corner_bits(const pe_tex_run *r, const pe_footprint *f, const pe_words *words, uint32_t corner,
@@ -34,15 +50,16 @@ PE_INLINE void corner_bits(const pe_tex_run *r, const pe_footprint *f, const pe_
     memset(bits, 0, 32 * sizeof *bits);
   } else {
     pe_texel_bits(bits, words, (uint32_t)place, t->memory.bits, t->kind);
+    double number[32], border = r->site->integer || !f->border ? 0 : pe_border_of(t, &r->sampler, component).number;
     if (t->kind == PE_KIND_UNORM || t->kind == PE_KIND_SNORM) {
-      double number[32];
-      pe_texel_number(number, bits, t->kind, is_srgb(r, component));
-      pe_number_bits(bits, number, pe_kind_scale(t, is_srgb(r, component)));
+      pe_texel_number(number, bits, t->kind, pe_is_srgb(t, component));
+      number_bits(r, component, number, bits);
     }
     if (f->border) {
-      double border = r->site->integer ? 0 : pe_border_number(t, &r->sampler, component);
-      uint32_t given = pe_float_bits((float)(border / pe_kind_scale(t, is_srgb(r, component))));
-      for (uint32_t i = 0; i < 32; i++) bits[i] = f->outside[corner][i] ? given : bits[i];
+      uint32_t given[32];
+      for (uint32_t i = 0; i < 32; i++) number[i] = border;
+      number_bits(r, component, number, given);
+      for (uint32_t i = 0; i < 32; i++) bits[i] = f->outside[corner][i] ? given[i] : bits[i];
     }
   }
 }
@@ -75,7 +92,7 @@ typedef struct sums {
 } sums;
 
 PE_INLINE bool is_counted(const pe_tex_run *r, uint32_t component) {
-  return (r->texture->kind == PE_KIND_UNORM || r->texture->kind == PE_KIND_SNORM) && !is_srgb(r, component);
+  return (r->texture->kind == PE_KIND_UNORM || r->texture->kind == PE_KIND_SNORM) && !pe_is_srgb(r->texture, component);
 }
 
 static void begin_sums(sums *sum) {
@@ -88,19 +105,20 @@ PE_INLINE void plane_numbers(const pe_tex_run *r, const pe_footprint *f, uint32_
                              const pe_words *words, uint32_t component, double number[][32], int32_t exponent[][32]) {
   const pe_texture *t = r->texture;
   uint32_t bits[32], place = (uint32_t)pe_component_place(&t->memory, component);
-  double border = f->border ? pe_border_number(t, &r->sampler, component) : 0;
+  pe_border border = {0};
+  if (f->border) border = pe_border_of(t, &r->sampler, component);
   for (uint32_t c = 0; c < count; c++) {
     pe_texel_bits(bits, &words[c], place, t->memory.bits, t->kind);
-    pe_texel_number(number[c], bits, t->kind, is_srgb(r, component));
-    if (is_srgb(r, component))
+    pe_texel_number(number[c], bits, t->kind, pe_is_srgb(r->texture, component));
+    if (pe_is_srgb(r->texture, component))
       for (uint32_t i = 0; i < 32; i++) exponent[c][i] = pe_srgb_exponent[bits[i] & 255];
     else
       pe_exponents(exponent[c], bits);
     if (!f->border) continue;
     for (uint32_t i = 0; i < 32; i++) {
       bool outside = f->outside[first + c][i];
-      number[c][i] = outside ? border : number[c][i];
-      exponent[c][i] = outside ? pe_border_exponent(border) : exponent[c][i];
+      number[c][i] = outside ? border.number : number[c][i];
+      exponent[c][i] = outside ? border.exponent : exponent[c][i];
     }
   }
 }
@@ -120,7 +138,8 @@ PE_INLINE void add_plane(const pe_tex_run *r, pe_footprint *f, uint32_t first, s
       for (uint32_t c = 0; c < count; c++)
         for (uint32_t i = 0; i < 32; i++) sum->counted[k][i] += f->weight[first + c][i] * (int32_t)number[c][i];
     } else {
-      pe_add_plane(&sum->measured[k], count, number, exponent, &f->weight[first], pe_fineness_of(r->texture, is_srgb(r, k)));
+      pe_add_plane(&sum->measured[k], count, number, exponent, &f->weight[first],
+                   pe_fineness_of(r->texture, pe_is_srgb(r->texture, k)));
     }
   }
 }
@@ -144,6 +163,50 @@ PE_INLINE void keep(const pe_tex_run *r, uint32_t k, uint32_t mask, const uint32
   }
 }
 
+/* The value of a component, from its sum. */
+PE_INLINE void sum_bits(const pe_tex_run *r, uint32_t k, const sums *sum, uint32_t *restrict bits) {
+  const pe_texture *t = r->texture;
+  if (pe_component_place(&t->memory, k) < 0)
+    memset(bits, 0, 32 * sizeof *bits);
+  else if (is_counted(r, k))
+    pe_normalized_sum(bits, sum->counted[k], t->memory.bits, t->kind == PE_KIND_SNORM);
+  else
+    pe_round_sum(bits, &sum->measured[k], pe_fineness_of(t, pe_is_srgb(r->texture, k)));
+}
+
+/* A component of integers that three corners share: the weighted mean, rounded down. */
+PE_INLINE void shared_integers(const pe_tex_run *r, const pe_footprint *f, uint32_t place, uint32_t *restrict bits) {
+  const pe_texture *t = r->texture;
+  int64_t total[32] = {0};
+  for (uint32_t c = 0; c < f->corners; c++) {
+    pe_words words;
+    read_corner(r, f, c, 0, &words);
+    pe_texel_bits(bits, &words, place, t->memory.bits, t->kind);
+    for (uint32_t i = 0; i < 32; i++)
+      total[i] += f->weight[c][i] * (t->kind == PE_KIND_SINT ? (int64_t)(int32_t)bits[i] : (int64_t)bits[i]);
+  }
+  for (uint32_t i = 0; i < 32; i++) bits[i] = (uint32_t)(total[i] >> 8);
+}
+
+/* A gathered component where no texel is over a corner of the cube: what the other three share, as if it were filtered. */
+static void share_gathered(const pe_tex_run *r, pe_footprint *f, uint32_t corner, uint32_t component,
+                           uint32_t *restrict bits) {
+  int32_t place = pe_component_place(&r->texture->memory, component);
+  uint32_t lanes = f->shared & ~weighted(f->weight[corner]), found[32];
+  if (!lanes || place < 0) return;
+  if (r->texture->kind == PE_KIND_UINT || r->texture->kind == PE_KIND_SINT) {
+    shared_integers(r, f, (uint32_t)place, found);
+  } else {
+    pe_tex_run own = *r;
+    sums sum;
+    own.wanted = 1u << component;
+    begin_sums(&sum);
+    add_plane(&own, f, 0, &sum);
+    sum_bits(&own, component, &sum, found);
+  }
+  PE_FOR_LANES(i, lanes) bits[i] = found[i];
+}
+
 /* Lanes of one level, nothing to add up: each component of the one texel of a lane; of tld4, one component of four texels,
  * counter-clockwise from the lower left. */
 PE_INLINE void sample_texels(const pe_tex_run *r, uint32_t level, uint32_t mask) {
@@ -158,6 +221,7 @@ PE_INLINE void sample_texels(const pe_tex_run *r, uint32_t level, uint32_t mask)
     if (gathers ? wanted : k == 0) read_corner(r, &f, corner, mask, &words);
     if (!wanted) continue;
     corner_bits(r, &f, &words, corner, gathers ? r->site->gather - 1u : k, bits);
+    if (gathers && f.shared) share_gathered(r, &f, corner, r->site->gather - 1u, bits);
     keep(r, k, mask, bits);
   }
 }
@@ -175,17 +239,6 @@ static uint32_t same_level(const pe_tex_run *r, uint32_t *mask, uint32_t *level)
     if (r->level[i] == *level) found |= 1u << i;
   *mask &= ~found;
   return found;
-}
-
-/* The value of a component, from its sum. */
-PE_INLINE void sum_bits(const pe_tex_run *r, uint32_t k, const sums *sum, uint32_t *restrict bits) {
-  const pe_texture *t = r->texture;
-  if (pe_component_place(&t->memory, k) < 0)
-    memset(bits, 0, 32 * sizeof *bits);
-  else if (is_counted(r, k))
-    pe_normalized_sum(bits, sum->counted[k], t->memory.bits, t->kind == PE_KIND_SNORM);
-  else
-    pe_round_sum(bits, &sum->measured[k], pe_fineness_of(t, is_srgb(r, k)));
 }
 
 /* Weighted sums, over both levels where a lane lies between two. */

@@ -101,7 +101,7 @@ class Model:
         if not self.reads_floats:
             return 0
         within = min(max(Fraction(float(value)), -1 if self.kind == "SNORM" else 0), 1)
-        return cut_float(np.float32(within), 7) if self.encoded(component) else normalized(within, self.most)
+        return encoded_byte(float(within)) if self.encoded(component) else normalized(within, self.most)
 
     @property
     def bits_of_texel(self) -> int:
@@ -122,8 +122,23 @@ class Model:
             return f32_bits(srgb_value(raw))
         return f32_bits(Fraction(max(raw, -self.most), self.most))
 
+    def gathered(self, raw: Any, component: int) -> int:
+        """One texel's component of ``tld4``, to which SNORM bytes are 16 bits: their seven repeated."""
+        if self.kind != "SNORM" or self.bits_of_texel == 16:
+            return self.value(raw, component)
+        magnitude = min(abs(raw), 127)
+        return f32_bits(Fraction(int(math.copysign(magnitude << 8 | magnitude << 1 | magnitude >> 6, raw)), 32767))
+
+    def shared(self, raws: dict[Any, Any], lost: tuple[int, int], component: int) -> int:
+        """What ``tld4`` reads where three faces meet: 86, 85 and 85 256ths of the others, the opposite texel first."""
+        opposite = tuple(1 - side for side in lost)
+        others = [(86 if which == opposite else 85, raw) for which, raw in raws.items() if which != lost]
+        if self.reads_floats:
+            return self.summed([others], component)
+        return sum(weight * raw for weight, raw in others) // 256 & 0xFFFFFFFF
+
     def encoded(self, component: int) -> bool:
-        return self.srgb and component < 3
+        return self.srgb and component < (3 if len(self.order) == 4 else 1)
 
     def summed(self, planes: Sequence[Sequence[tuple[int, Any]]], component: int) -> int:
         """The bits of a weighted sum of texels, given by planes as (weight in 256ths, raw)."""
@@ -161,7 +176,7 @@ class Model:
     # ------------------------------------------------------------ positions
 
     def mode(self, axis: int) -> str:
-        mode = "clamp" if self.cube else self.address[axis]
+        mode = "clamp" if self.cube and self.seamless else self.address[axis]
         return "clamp" if mode in ("wrap", "mirror") and not self.normalized else mode
 
     def position(self, u: Fraction, axis: int, level: int, offset: int) -> Fraction:
@@ -208,6 +223,15 @@ class Model:
             (w, k, (*(self.index(i, axis, level) for axis, i in enumerate(at)), *(0,) * (3 - len(at))), c)
             for w, k, at, c in found
         ]
+
+    def lost(self, u: Sequence[Fraction]) -> tuple[int, int] | None:
+        """Which corner of a footprint in level 0 lies over a corner of a seamless cube."""
+        if not (self.cube and self.seamless):
+            return None
+        n = self._extents[0][0]
+        first = [math.floor((self.position(value, axis, 0, 0) - HALF) * 256 + HALF) // 256 for axis, value in enumerate(u)]
+        sides = [0 if i < 0 else 1 if i + 1 >= n else None for i in first]
+        return None if None in sides else (sides[0], sides[1])
 
     def over_edges(self, found: list[Any], level: int) -> list[Any]:
         """Corners on the faces next to this one; where three faces meet, three texels share the fourth's weight."""
@@ -335,16 +359,19 @@ class Model:
     def gather(
         self, coordinates: Sequence[float], component: int, layer: int = 0, offset: Sequence[int] = (0, 0, 0)
     ) -> list[int]:
-        """tld4: the footprint counter-clockwise from the lower left (i, j+1)."""
+        """tld4: the footprint of level 0, counter-clockwise from the lower left (i, j+1)."""
         u = [Fraction(float(value)) for value in coordinates]
         face = 0
         if self.cube:
             face, u = self.project(u)
-        ((_, level),) = self.lod_levels(None)[:1]
-        found = {}
-        lacks = PLACES[self.order][component] is None
-        for _, k, at, which in self.corners(u, level, self.layer_of(layer, 0, face), offset, True):
-            found[which] = 0 if lacks else self.value(self.raw(level, k, at, component), component)
+        if PLACES[self.order][component] is None:
+            return [0] * 4
+        corners = self.corners(u, 0, self.layer_of(layer, 0, face), offset, True)
+        raws = {which: self.raw(0, k, at, component) for _, k, at, which in corners}
+        found = {which: self.gathered(raw, component) for which, raw in raws.items()}
+        lost = self.lost(u)
+        if lost is not None:
+            found[lost] = self.shared(raws, lost, component)
         return [found[which] for which in ((0, 1), (1, 1), (1, 0), (0, 0))]
 
 
@@ -386,6 +413,11 @@ def normalized(value: Fraction, most: int) -> int:
     grain = 2 ** (16 if most < 256 else 22)
     magnitude = math.ceil(Fraction(math.floor(abs(value) * grain), grain) * most - HALF)
     return magnitude if value > 0 else -magnitude
+
+
+def encoded_byte(value: float) -> int:
+    """A linear number from 0 to 1 as the nearest sRGB byte."""
+    return round(255 * (12.92 * value if value <= 0.0031308 else 1.055 * value ** (1 / 2.4) - 0.055))
 
 
 def cut_float(value: np.float32, bits: int) -> np.float32:
