@@ -10,6 +10,7 @@
 #pragma GCC optimize("O3")
 #include <fenv.h>
 #include <math.h>
+#include "format.h"
 #include "half.h"
 #include "matrix_aligned.h"
 #include "matrix_tiles.h"
@@ -82,17 +83,7 @@ PE_FUSED static void accumulate_chosen(uint32_t count, const double *a, const ui
   }
 }
 
-static double from_bits(uint64_t bits) {
-  double x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-static double quiet(double nan) {
-  uint64_t bits;
-  memcpy(&bits, &nan, sizeof bits);
-  return from_bits(bits | 1ull << 51);
-}
+static double quiet(double nan) { return pe_double(pe_double_bits(nan) | 1ull << 51); }
 
 /* The sum of a row and a column that is a NaN, with the sign and payload that GPUs give it: of several the one of B goes
  * before that of the sum so far, and that before A's; what is no number for the first time is negative. */
@@ -103,7 +94,7 @@ static double nan_of(uint32_t k, const double *a, const double *b, double sum) {
     else if (isnan(sum) || isnan(a[x]))
       sum = quiet(isnan(sum) ? sum : a[x]);
     else if (isnan(sum = __builtin_fma(a[x], b[x], sum)))
-      sum = from_bits(0xfff8ull << 48);
+      sum = pe_double(0xfff8ull << 48);
   }
   return sum;
 }

@@ -59,18 +59,6 @@ PE_INLINE uint64_t pe_double_nan(uint32_t flags, uint64_t old, uint64_t a) {
   return a_nan ? a : old;
 }
 
-PE_INLINE double pe_double(uint64_t bits) {
-  double value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-PE_INLINE uint64_t pe_double_bits(double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
 /* Rounded to nearest even.  A sum of two 16-bit floats rounds twice, which is harmless: 24 >= 2 * 11 + 2 bits. */
 PE_INLINE uint64_t pe_float_sum(uint32_t type, uint64_t x, uint64_t y) {
   switch (type) {

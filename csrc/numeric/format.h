@@ -18,6 +18,18 @@ static inline uint32_t pe_float_bits(float value) {
   return bits;
 }
 
+PE_INLINE double pe_double(uint64_t bits) {
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+PE_INLINE uint64_t pe_double_bits(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
 static inline uint32_t pe_shift_right_rne(uint32_t value, uint32_t shift) {
   uint32_t half = 1u << (shift - 1), odd = value >> shift & 1;
   return (value + half - 1 + odd) >> shift;

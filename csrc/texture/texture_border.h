@@ -16,9 +16,7 @@ PE_INLINE uint32_t pe_srgb_byte(double linear) {
   return (uint32_t)(255 * encoded + 0.5);
 }
 
-PE_INLINE pe_border pe_float_border(double value) {
-  return (pe_border){value, (int32_t)(pe_float_bits((float)value) >> 23 & 255) - 127};
-}
+PE_INLINE pe_border pe_float_border(double value) { return (pe_border){value, pe_exponent(pe_float_bits((float)value))}; }
 
 PE_INLINE pe_border pe_border_of(const pe_texture *t, const pe_sampler *s, uint32_t component) {
   float value = s->border[component];

@@ -7,7 +7,6 @@
 #ifndef PTXEMU_TEXTURE_SUM_H
 #define PTXEMU_TEXTURE_SUM_H
 #include <stdbool.h>
-#include <string.h>
 #include "format.h"
 #include "texture_texel.h"
 
@@ -41,16 +40,14 @@ PE_INLINE void pe_begin_sum(pe_texel_sum *sum) {
 /* 2^exponent, or 0 far below. */
 PE_INLINE double pe_power(int32_t exponent) {
   uint64_t bits = exponent < -1022 ? 0 : (uint64_t)(exponent + 1023) << 52;
-  double value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
+  return pe_double(bits);
 }
 
 PE_INLINE double pe_cut(double value) { return __builtin_trunc(value); }
 
 /* Exponents of numbers: those of f32, at most PE_EXPONENT_OF_INFINITY; zeros and subnormal numbers have -127. */
 PE_INLINE void pe_exponents(int32_t *restrict exponent, const uint32_t *restrict bits) {
-  for (uint32_t i = 0; i < PE_LANES; i++) exponent[i] = (int32_t)(bits[i] >> 23 & 255) - 127;
+  for (uint32_t i = 0; i < PE_LANES; i++) exponent[i] = pe_exponent(bits[i]);
 }
 
 /* The exponent that a plane's texels are aligned to: the largest of those with a weight. */
@@ -101,9 +98,7 @@ PE_INLINE void pe_round_units(uint32_t *restrict bits, const double *restrict va
   uint32_t nan = fine.result == 23 ? 0x7fffffff : 0x7fffe000;
   for (uint32_t i = 0; i < PE_LANES; i++) {
     double magnitude = __builtin_fabs(value[i]), infinite = __builtin_inf();
-    int64_t raw;
-    memcpy(&raw, &magnitude, sizeof raw);
-    int32_t exponent = (int32_t)(raw >> 52) - 1023;
+    int32_t exponent = (int32_t)(pe_double_bits(magnitude) >> 52) - 1023;
     int32_t last = (exponent > fine.least_result ? exponent : fine.least_result) - fine.result;
     double rounded = __builtin_floor(magnitude * pe_power(-last) + 0.5) * pe_power(last);
     rounded = rounded < fine.least ? 0 : rounded;

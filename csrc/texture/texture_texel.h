@@ -75,6 +75,9 @@ PE_INLINE void pe_texel_bits(uint32_t *restrict bits, const pe_words *restrict w
   }
 }
 
+/* The exponent that the bits of an f32 have. */
+PE_INLINE int32_t pe_exponent(uint32_t bits) { return (int32_t)(bits >> 23 & 255) - 127; }
+
 /* Encoded are R, G and B of four components, R of fewer. */
 PE_INLINE bool pe_is_srgb(const pe_texture *t, uint32_t component) {
   return t->srgb && component < (t->memory.components == 4 ? 3 : 1);

@@ -109,8 +109,8 @@ PE_INLINE void plane_numbers(const pe_tex_run *r, const pe_footprint *f, uint32_
   if (f->border) border = pe_border_of(t, &r->sampler, component);
   for (uint32_t c = 0; c < count; c++) {
     pe_texel_bits(bits, &words[c], place, t->memory.bits, t->kind);
-    pe_texel_number(number[c], bits, t->kind, pe_is_srgb(r->texture, component));
-    if (pe_is_srgb(r->texture, component))
+    pe_texel_number(number[c], bits, t->kind, pe_is_srgb(t, component));
+    if (pe_is_srgb(t, component))
       for (uint32_t i = 0; i < 32; i++) exponent[c][i] = pe_srgb_exponent[bits[i] & 255];
     else
       pe_exponents(exponent[c], bits);
@@ -171,7 +171,7 @@ PE_INLINE void sum_bits(const pe_tex_run *r, uint32_t k, const sums *sum, uint32
   else if (is_counted(r, k))
     pe_normalized_sum(bits, sum->counted[k], t->memory.bits, t->kind == PE_KIND_SNORM);
   else
-    pe_round_sum(bits, &sum->measured[k], pe_fineness_of(t, pe_is_srgb(r->texture, k)));
+    pe_round_sum(bits, &sum->measured[k], pe_fineness_of(t, pe_is_srgb(t, k)));
 }
 
 /* A component of integers that three corners share: the weighted mean, rounded down. */

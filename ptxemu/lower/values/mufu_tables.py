@@ -1,7 +1,7 @@
 """The coefficients of approximate functions, as they are in the hardware: those of degree 0, 1 and 2 for each interval.
 
-Facts from bcarlet/ptx-math (MIT), which agrees with the table ROM that envytools (MIT) read out of a chip.  Of roots the
-intervals of even exponents come first, then those of odd ones.
+Facts, but for those of TANH, from bcarlet/ptx-math (MIT), which agrees with the table ROM that envytools (MIT) read out of a
+chip.  Of roots the intervals of even exponents come first, then those of odd ones.
 """
 
 Coefficients = tuple[tuple[int, int, int], ...]
