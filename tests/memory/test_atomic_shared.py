@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import ptxemu
 from tests.support.kernel_tools import kernel
+from tests.support.processors import without_avx512
 
 DECLARATIONS = ".shared .align 8 .b8 table[512];\n"
 PARAMETERS = ".param .u64 in, .param .u64 out, .param .u32 n"
@@ -51,6 +54,12 @@ def test_lanes_are_served_in_order(places: list[int], n: int) -> None:
         np.testing.assert_array_equal(found[1], old)
     reduced, _ = launch("add.u32 %r11, %r2, 1; @%p1 red.shared.add.u32 [%r8], %r11;", given, n)
     np.testing.assert_array_equal(reduced, table)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_lanes_are_served_without_avx512(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    without_avx512(monkeypatch, tmp_path)
+    test_lanes_are_served_in_order(PLACES[name], 33)
 
 
 @pytest.mark.parametrize("word", ["and", "or", "xor"])

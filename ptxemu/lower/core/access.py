@@ -6,6 +6,7 @@ decides where that fails.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ptxemu._runtime import lib
@@ -291,23 +292,26 @@ def pattern_test(ctx: Context, found: Span, kept: Range | None = None) -> str:
     return good
 
 
-def failing(ctx: Context, found: Access, addresses: str, kept: Range | None = None) -> str:
-    """i32: the active lanes whose address is misaligned or out of range, of its space or of a range of it."""
+def failing(ctx: Context, found: Access, addresses: Callable[[], str], kept: Range | None = None) -> str:
+    """i32: the active lanes whose address is misaligned or out of range, of its space or of a range of it.
+
+    ``addresses`` makes the vector of them, which the narrow ones may do without.
+    """
     shift = found.size.bit_length() - 1
     limit = _room(ctx, kept, 0, found.size) if kept else _limit(ctx, found.space, 0, found.size)
     if kept:
-        wild = outside(ctx, addresses, kept.first, limit, shift)
+        wild = outside(ctx, addresses(), kept.first, limit, shift)
     elif found.narrow and _start(ctx, found.space) == "0" and ctx.target.avx512:
         limit = ctx.once(f"narrow {limit}", f"trunc i64 {limit} to i32")
         wild = beyond(ctx, "i32", found.narrow, limit, shift)
     else:
-        wild = outside(ctx, addresses, _start(ctx, found.space), limit, shift)
+        wild = outside(ctx, addresses(), _start(ctx, found.space), limit, shift)
     return ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(found.mask), wild)
 
 
 def verify(ctx: Context, found: Access, addresses: str) -> None:
     """Test every active lane of a vector of addresses; the runtime raises the fault."""
-    failed = ctx.scalar.icmp("ne", f"i{LANES}", failing(ctx, found, addresses), "0")
+    failed = ctx.scalar.icmp("ne", f"i{LANES}", failing(ctx, found, lambda: addresses), "0")
     ctx.leave_if(failed, lambda: refuse(ctx, found, ctx.in_memory("i64", addresses)))
 
 

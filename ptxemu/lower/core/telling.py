@@ -231,7 +231,7 @@ def _is_usual(ctx: Context, found: Access) -> str:
         kept.first = ctx.scalar.bin("sub", "i64", kept.first, ctx.field("shared_base"))
     if found.shape is not None:
         return pattern_test(ctx, found.span, kept)
-    return ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, found.base, kept), "0")
+    return ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, lambda: found.base, kept), "0")
 
 
 def _kept_range(ctx: Context, op: Op) -> Range:

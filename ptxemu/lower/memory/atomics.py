@@ -87,7 +87,7 @@ def atomic(ctx: Context, op: Op) -> None:
         return []
 
     if _inline(ctx, found, op, kind, count):
-        fine = ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, "" if found.narrow else addresses()), "0")
+        fine = ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, addresses), "0")
         ctx.when(fine, served, lambda: call("pe_atomic", addresses()), [], likely=True)
     else:
         call("pe_atomic", addresses())
