@@ -6,8 +6,6 @@ of a row or column.  Nothing here knows ptxemu.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import ml_dtypes
@@ -18,6 +16,7 @@ from tests.support.tensor_core_model import LEAST_EXPONENT, rounded
 
 GROUP = 16
 NOWHERE = -4096  # the exponent of a zero
+LEAST = -133  # the least exponent that terms are aligned to
 NAN = 0x7FFFFFFF
 FACTORS = {"ue8m0": ml_dtypes.float8_e8m0fnu, "ue4m3": ml_dtypes.float8_e4m3fn}
 
@@ -43,27 +42,29 @@ class Form(NamedTuple):
         return f"mma.sync.aligned.m16n8k{self.k}.row.col.kind::{self.kind}.block_scale{said}.{types}"
 
 
-class Term(NamedTuple):
-    """significand * 2^exponent, and the exponent of its largest bit, or of that which it is taken for."""
+class Terms(NamedTuple):
+    """significand * 2^exponent, and the exponents of the largest bits, or of those that they are taken for."""
 
-    significand: int
-    exponent: int
-    top: int
-
-
-def term(value: float, least: int, bits: int) -> Term:
-    """A number that has no smaller parts than 2^-bits."""
-    return Term(int(math.ldexp(value, bits)), -bits, max(math.frexp(value)[1] - 1, least) if value else NOWHERE)
+    significand: np.ndarray
+    exponent: np.ndarray
+    top: np.ndarray
 
 
-def truncated(terms: Sequence[Term], fraction: int) -> float:
-    """A sum of numbers, each cut to so many bits behind the point of the largest exponent."""
-    unit, total = max(-133, *(one.top for one in terms)) - fraction, 0
-    for significand, exponent, _ in terms:
-        shift = exponent - unit
-        size = abs(significand) << shift if shift >= 0 else abs(significand) >> -shift
-        total += size if significand > 0 else -size
-    return math.ldexp(total, unit)
+def terms(values: np.ndarray, least: int, bits: int) -> Terms:
+    """Finite numbers that have no more than so many bits behind their first."""
+    top = np.where(values == 0, NOWHERE, np.maximum(np.frexp(values)[1] - 1, least))
+    exponent = np.where(values == 0, 0, top - bits)
+    return Terms(np.ldexp(values, -exponent).astype(np.int64), exponent, top)
+
+
+def truncated(all: list[Terms], fraction: int) -> np.ndarray:
+    """Sums along the last axis of all, each number cut to so many bits behind the point of the largest exponent."""
+    significand, exponent, top = (np.concatenate(parts, axis=-1) for parts in zip(*all, strict=True))
+    unit = np.maximum(top.max(axis=-1), LEAST) - fraction
+    shift = np.clip(exponent - unit[..., None], -62, 62)
+    size = np.abs(significand)
+    size = np.where(shift >= 0, size << np.maximum(shift, 0), size >> np.maximum(-shift, 0))
+    return np.ldexp((np.sign(significand) * size).sum(axis=-1).astype(np.float64), unit)
 
 
 def factor_values(patterns: np.ndarray, type: str) -> np.ndarray:
@@ -71,43 +72,38 @@ def factor_values(patterns: np.ndarray, type: str) -> np.ndarray:
     return np.abs(found) if type == "ue4m3" else found
 
 
-def element(form: Form, a: np.ndarray, b: np.ndarray, c: float, fa: np.ndarray, fb: np.ndarray) -> float:
-    """Of values of a row, a column and C, and their factors."""
-    each = form.k // form.factors
-    with np.errstate(all="ignore"):
-        special = float((a * b).sum() + c + 0 * (fa.sum() + fb.sum()))
-    if not math.isfinite(special):
-        return special
-    left, right = ([term(x, LEAST_EXPONENT[type], 16) for x in line] for line, type in ((a, form.a), (b, form.b)))
-    pairs, terms = list(zip(left, right, strict=True)), [term(c, -126, 149)]
-    if form.k == 32:
-        scale = int(math.log2(fa[0])) + int(math.log2(fb[0]))
-        terms += [Term(x.significand * y.significand, scale - 32, x.top + y.top + scale) for x, y in pairs]
-        return truncated(terms, 25)
-    for first in range(0, form.k, GROUP):
-        total = sum(x.significand * y.significand for x, y in pairs[first : first + GROUP])
-        factors = [factor_of(float(factor[first // each]), form.factor) for factor in (fa, fb)]
-        significand = total * factors[0].significand * factors[1].significand
-        terms.append(Term(significand, sum(one.exponent for one in factors) - 32, sum(one.top for one in factors)))
-    return truncated(terms, 35)
-
-
-def factor_of(value: float, type: str) -> Term:
+def factors_of(values: np.ndarray, type: str) -> Terms:
     if type == "ue8m0":
-        power = int(math.log2(value))
-        return Term(1, power, power)
-    return term(value, -6, 9) if value else Term(0, 0, -126)
+        power = np.log2(values).astype(np.int64)
+        return Terms(np.ones_like(power), power, power)
+    found = terms(values, -6, 3)
+    return found._replace(top=np.where(values == 0, -126, found.top))
+
+
+def scaled_products(form: Form, a: np.ndarray, b: np.ndarray, fa: np.ndarray, fb: np.ndarray) -> Terms:
+    """The terms of each row and column that C is added to: products, or sums of GROUP of them."""
+    x, y = terms(a, LEAST_EXPONENT[form.a], 3), terms(b, LEAST_EXPONENT[form.b], 3)
+    if form.k == 32:
+        scale = (np.log2(fa)[:, None] + np.log2(fb)[None]).astype(np.int64)
+        met = [one[:, None] + other[None] + scale for one, other in ((x.exponent, y.exponent), (x.top, y.top))]
+        return Terms(x.significand[:, None] * y.significand[None], *met)
+    groups = [np.ldexp(m, 1).astype(np.int64).reshape(len(m), -1, GROUP) for m in (a, b)]  # in halves
+    sums = np.einsum("igk,jgk->ijg", *groups)
+    each = form.k // form.factors
+    f, g = (factors_of(np.repeat(m, each, axis=1)[:, ::GROUP], form.factor) for m in (fa, fb))
+    exponent, top = f.exponent[:, None] + g.exponent[None] - 2, f.top[:, None] + g.top[None]
+    return Terms(sums * f.significand[:, None] * g.significand[None], exponent, top)
 
 
 def product(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, fa: np.ndarray, fb: np.ndarray, sign: int = 1) -> np.ndarray:
     """Patterns of D from those of A, B with a column in each row, C, and factors of their rows; the sign is that of products."""
-    left, right, start = model.values(a, form.a), model.values(b, form.b), model.values(c, "f32")
+    left, right, start = sign * model.values(a, form.a), model.values(b, form.b), model.values(c, "f32").astype(np.float64)
     rows, columns = factor_values(fa, form.factor), factor_values(fb, form.factor)
-    result = np.zeros(c.shape, np.int64)
-    for i, j in np.ndindex(*c.shape):
-        found = np.array(element(form, sign * left[i], right[j], float(start[i, j]), rows[i], columns[j]))
-        finite = np.isfinite(found)
-        with np.errstate(invalid="ignore"):
-            bits = int((rounded(found, "f32", 23) if finite else found).astype(np.float32).view(np.uint32))
-        result[i, j] = NAN if np.isnan(found) else bits
-    return result
+    with np.errstate(all="ignore"):
+        special = (left[:, None] * right[None]).sum(axis=-1) + start + 0 * (rows.sum(axis=1)[:, None] + columns.sum(axis=1))
+    finite = [np.where(np.isfinite(m), m, 0.0) for m in (left, right, start)]
+    scales = [np.where(np.isfinite(m), m, 1.0) for m in (rows, columns)]
+    added = terms(finite[2][..., None], -126, 23)
+    sums = truncated([added, scaled_products(form, *finite[:2], *scales)], 25 if form.k == 32 else 35)
+    result = np.where(np.isfinite(special), rounded(sums, "f32", 23), special)
+    return np.where(np.isnan(special), NAN, result.astype(np.float32).view(np.uint32).astype(np.int64))

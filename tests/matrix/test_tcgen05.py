@@ -268,14 +268,19 @@ def layouts_of(size: int) -> list[tuple[int, bool]]:
     return [*product(range(4), (False, True)), *([(PAIRS, True)] if size == 4 else [])]
 
 
-@pytest.mark.parametrize(("type", "sums"), [("f16", "f32"), ("tf32", "f32"), ("e4m3", "f32"), ("s8", "s32")])
-def test_layouts(type: str, sums: str) -> None:
+def pairs_of_layouts() -> Iterator[tuple[str, str, tuple[int, bool], tuple[int, bool]]]:
+    for type, sums in (("f16", "f32"), ("tf32", "f32"), ("e4m3", "f32"), ("s8", "s32")):
+        yield from ((type, sums, a, b) for a, b in product(layouts_of(model.BITS[type] // 8), repeat=2))
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("type", "sums", "a", "b"), list(pairs_of_layouts()))
+def test_layouts(type: str, sums: str, a: tuple[int, bool], b: tuple[int, bool]) -> None:
     of = given(Format(type, type, sums, 128, 128), 5)
-    for a, b in product(layouts_of(model.BITS[type] // 8), repeat=2):
-        format = Format(type, type, sums, 128, 128, transposed=(a[1], b[1]))
-        left, right = (tcgen05.layouts(mode, format.size, 128, transposed) for mode, transposed in (a, b))
-        one = Product(format, left.bits, right.bits + B_AT // LINE)
-        check(one, of, in_shared(of, format, left, right))
+    format = Format(type, type, sums, 128, 128, transposed=(a[1], b[1]))
+    left, right = (tcgen05.layouts(mode, format.size, 128, transposed) for mode, transposed in (a, b))
+    one = Product(format, left.bits, right.bits + B_AT // LINE)
+    check(one, of, in_shared(of, format, left, right))
 
 
 @pytest.mark.parametrize("mode", range(4))
