@@ -176,6 +176,7 @@ class Lib:
     PE_LOAD_ROWS: Final[int]
     PE_LOAD_TILE: Final[int]
     PE_LOCAL: Final[int]
+    PE_LOCK: Final[int]
     PE_LOD_GRADIENT: Final[int]
     PE_LOD_LEAST: Final[int]
     PE_LOD_LEVEL: Final[int]

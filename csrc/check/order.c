@@ -138,7 +138,7 @@ static void begin_warp(block *b, uint32_t warp) {
   memset(s, 0, offsetof(warp_state, known));
   memset(s->known.clock, 0, b->warps * sizeof *s->known.clock);
   s->known.common = 0;
-  s->known.time = 0;
+  s->known.time = s->known.near = 0;
   s->clock = s->known.clock[warp] = 1;
 }
 
@@ -188,19 +188,25 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w) {
 
 /* ---- what is known of others ---- */
 
+static void advance(uint64_t *to, uint64_t time) { *to = *to > time ? *to : time; }
+
 static void learn(pe_knowledge *to, const pe_knowledge *from, uint32_t warps) {
   for (uint32_t i = 0; i < warps; i++) to->clock[i] = to->clock[i] > from->clock[i] ? to->clock[i] : from->clock[i];
   to->common = to->common > from->common ? to->common : from->common;
-  to->time = to->time > from->time ? to->time : from->time;
+  advance(&to->time, from->time);
+  advance(&to->near, from->near);
 }
 
-static void follow(warp_state *s, uint64_t time) { s->known.time = s->known.time > time ? s->known.time : time; }
+static void follow(warp_state *s, uint64_t time, bool locks) { advance(locks ? &s->locked : &s->known.time, time); }
 
-void pe_order_follow(block *b, uint32_t warp, uint64_t time) {
+void pe_order_follow(block *b, uint32_t warp, uint64_t time, bool locks) {
   if (time <= b->warp[warp].known.time) return;
-  follow(&b->warp[warp], time);
+  follow(&b->warp[warp], time, locks);
   tell_code(b, warp);
 }
+
+/* There is a fence behind the locks that the warp has taken. */
+static void acquire(warp_state *s) { advance(&s->known.time, s->locked); }
 
 static uint64_t released_at(pe_order *order, uint64_t word) {
   const uint64_t *time = pe_shadow_find(&order->released, word);
@@ -228,10 +234,10 @@ void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
     learn(&s->known, &s->leaves->known, b->warps);
     if (s->leaves->arrived == b->warps) leave_together(order, b, warp);
   }
-  if (s->meets_grid) follow(s, __atomic_load_n(&order->time, __ATOMIC_RELAXED));
+  if (s->meets_grid) advance(&s->known.time, __atomic_load_n(&order->time, __ATOMIC_RELAXED));
   s->leaves = NULL;
   s->meets_grid = false;
-  PE_FOR_LANES(i, s->reads) follow(s, __atomic_load_n(&order->released.numbers[s->word[i]], __ATOMIC_ACQUIRE));
+  PE_FOR_LANES(i, s->reads) follow(s, __atomic_load_n(&order->released.numbers[s->word[i]], __ATOMIC_ACQUIRE), s->locks);
   s->reads = 0;
   tell_code(b, warp);
 }
@@ -248,6 +254,7 @@ static void keep_fenced(warp_state *s, uint32_t warps) {
 static void fence(pe_order *order, block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
   tick(order, b, warp);
+  acquire(s);
   pe_order_absorb(order, b, s);
   keep_fenced(s, b->warps);
 }
@@ -255,6 +262,7 @@ static void fence(pe_order *order, block *b, uint32_t warp) {
 void pe_order_fence_cta(pe_order *order, block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
   tick(order, b, warp);
+  advance(&s->known.near, s->locked);
   s->inner = s->known;
   s->has_inner = true;
   s->released = 0;
@@ -268,6 +276,7 @@ void pe_order_fence(pe_order *order, block *b, uint32_t warp) {
 
 void pe_order_warp_sync(pe_order *order, block *b, uint32_t warp) {
   tick(order, b, warp);
+  acquire(&b->warp[warp]);
   tell_code(b, warp);
 }
 
@@ -306,6 +315,7 @@ static void meet(pe_order *order, block *b, const pe_knowledge *all) {
     warp_state *s = &b->warp[i];
     s->clock = s->known.clock[i] = s->known.common = clock;
     s->known.time = all->time;
+    s->known.near = all->near;
     s->floor = now;
   }
   tell_all_code(b, now);
@@ -316,6 +326,7 @@ void pe_order_together(pe_order *order, block *b, uint32_t warps) {
   PE_FOR_LANES(i, warps) {
     warp_state *s = &b->warp[i];
     pe_order_settle(order, b, i);
+    acquire(s);
     s->known.clock[i] = s->clock + 1;
     keep_fenced(s, b->warps);
     learn(&all, &s->known, b->warps);
@@ -333,15 +344,16 @@ void pe_order_together(pe_order *order, block *b, uint32_t warps) {
 bool pe_order_is_before(pe_order *order, const block *b, uint32_t warp, uint32_t lane, pe_stamp before, uint64_t word) {
   const warp_state *s = &b->warp[warp];
   uint32_t other = pe_stamp_warp(before), clock;
-  if (pe_order_is_own(b, before, &clock)) {
+  bool own = pe_order_is_own(b, before, &clock);
+  if (own) {
     if (other == warp && pe_stamp_lane(before) == lane) return true;
     if (clock < pe_known_clock(&s->known, other)) return true; /* of its own warp, this is its clock */
   }
   pe_require_stack();
   pthread_mutex_lock(&order->mutex);
-  bool ordered = pe_order_is_released(order, b, before, s->known.time);
+  bool ordered = pe_order_is_released(order, b, before, &s->known);
   pthread_mutex_unlock(&order->mutex);
   if (ordered || !(before & PE_STAMP_STRONG)) return ordered;
   uint64_t released = released_at(order, word); /* a strong write, which was released itself */
-  return released && released <= s->known.time;
+  return released && released <= (own ? pe_own_time(&s->known) : s->known.time);
 }

@@ -3,10 +3,11 @@
  * Each warp has a clock, which goes on where others may learn what it has done: at barriers, fences and bar.warp.sync.  A warp
  * *knows* of each warp of its CTA how far it has seen that; barriers spread this.  What leads beyond a CTA are strong accesses
  * (volatile, relaxed, atomic ...): one behind a fence releases, at a time that all warps share, what the fence has put in
- * order, and one that reads the same word makes its warp follow that time.
+ * order, and one that reads the same word makes its warp follow that time: at once, or from the next fence on if it takes a lock
+ * and does not acquire.
  *
  * Where this is less exact than the manual's model, it finds less: any warp that follows a time follows all releases before it,
- * and strong reads need no fence behind them.
+ * strong reads that take no lock need no fence behind them, and where they do, barriers and bar.warp.sync serve as fences.
  */
 #ifndef PTXEMU_ORDER_H
 #define PTXEMU_ORDER_H
@@ -33,10 +34,11 @@ typedef struct pe_order {
   struct pe_order_block *unknown; /* a CTA of which nothing is known */
 } pe_order;
 
-/* What a warp knows: of each warp of its CTA, before which clock, and of all of them; and the time that it follows. */
+/* What a warp knows: of each warp of its CTA, before which clock, and of all of them; and the time that it follows, and the one
+ * up to which it follows releases of its own CTA. */
 typedef struct pe_knowledge {
   uint32_t clock[PE_MAX_WARPS], common;
-  uint64_t time;
+  uint64_t time, near;
 } pe_knowledge;
 
 /* A barrier's meeting: what those know that have arrived, and how many these are.  Meetings of one barrier take turns. */
@@ -52,6 +54,8 @@ typedef struct pe_order_warp {
   bool meets_grid;            /* it waits for the barrier of a grid */
   pe_meeting *leaves;         /* the meeting that it waits for */
   uint32_t reads;             /* lanes whose last access was strong: they follow who releases there until it is done */
+  bool locks;                 /* by that access they take locks */
+  uint64_t locked;            /* the last time that one who takes a lock has found there */
   bool has_fenced;            /* there is `fenced` */
   bool has_inner;             /* and `inner`: a fence for the CTA alone has come since */
   uint64_t released;          /* when that was released, or 0 */
@@ -103,8 +107,8 @@ void pe_order_barrier(pe_order *order, pe_order_block *b, uint32_t warp, uint32_
 /* A barrier to which these warps have come, and all of them go on. */
 void pe_order_together(pe_order *order, pe_order_block *b, uint32_t warps);
 
-/* It has read what was released at a time. */
-void pe_order_follow(pe_order_block *b, uint32_t warp, uint64_t time);
+/* It has read what was released at a time; whether it has taken a lock by that. */
+void pe_order_follow(pe_order_block *b, uint32_t warp, uint64_t time, bool locks);
 
 /* Everybody may learn what the last fence has put in order; the time of that, or 0. */
 uint64_t pe_order_release(pe_order *order, pe_order_block *b, uint32_t warp);

@@ -33,6 +33,9 @@ static inline uint32_t pe_known_clock(const pe_knowledge *k, uint32_t warp) {
   return k->clock[warp] > k->common ? k->clock[warp] : k->common;
 }
 
+/* Up to which time a warp follows releases of its own CTA. */
+static inline uint64_t pe_own_time(const pe_knowledge *k) { return k->near > k->time ? k->near : k->time; }
+
 /* ---- order.c ---- */
 
 /* Whether the launch of a number has run at the same time as another one: it began later, or had not ended by then. */
@@ -55,7 +58,7 @@ void pe_releases_free(pe_releases *r);
 /* Who follows what warps of the CTA have released to each other alone knows it, and so do all to whom it releases something. */
 void pe_order_absorb(pe_order *order, pe_order_block *b, pe_order_warp *s);
 
-/* Whether what an access was is released, for one that follows a time.  With the mutex held. */
-bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, uint64_t time);
+/* Whether what an access was is released, for one who knows that.  With the mutex held. */
+bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, const pe_knowledge *known);
 
 #endif

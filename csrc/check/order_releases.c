@@ -83,13 +83,14 @@ static bool is_released(const pe_releases *r, uint32_t warp, uint32_t clock, uin
   return count && clock < r->clock[(count - 1) * r->warps + warp];
 }
 
-bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, uint64_t time) {
+bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, const pe_knowledge *known) {
   const pe_period *p = pe_period_of(order, pe_stamp_period(before));
   if (!p || (p->launch != b->launch->number && !pe_order_is_beside(b->launch, p->launch))) return true;
   uint32_t clock = p->number * PE_PERIOD_CLOCKS + pe_stamp_clock(before);
   const pe_period *first = pe_period_of(order, p->first);
   uint32_t warp = pe_stamp_warp(before);
-  bool own = b->has_inner && pe_order_is_own(b, before, &clock);
+  bool own = pe_order_is_own(b, before, &clock);
+  uint64_t time = own ? pe_own_time(known) : known->time;
   return first && (is_released(first->releases, warp, clock, time) || (own && is_released(first->inner, warp, clock, time)));
 }
 

@@ -46,6 +46,7 @@ PE_WIDEST PE_UNWATCHED static bool passes_as_run(pe_race_use *u, uint32_t mask) 
 /* Lanes with a strong read follow who releases there. */
 static void keep_reads(const pe_race_use *u, uint32_t mask) {
   u->s->unsettled = true;
+  u->s->locks = u->event->order & PE_LOCK;
   u->s->reads = 0;
   PE_FOR_LANES(lane, mask) {
     uint64_t address;

@@ -143,8 +143,9 @@ PE_WIDEST PE_UNWATCHED static times released(const pe_race_use *u, const words *
 /* Strong reads follow who releases there until they are done: in shared memory nobody does any more. */
 static void keep_reads(const pe_race_use *u, uint32_t mask, const words *all, uint64_t time) {
   pe_order_warp *s = u->s;
-  if (u->shared) return pe_order_follow(u->b, u->w->warpid, time);
+  if (u->shared) return pe_order_follow(u->b, u->w->warpid, time, u->event->order & PE_LOCK);
   s->unsettled = true;
+  s->locks = u->event->order & PE_LOCK;
   s->reads = mask;
   memcpy(s->word, all->index, sizeof s->word);
 }

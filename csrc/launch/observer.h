@@ -11,8 +11,9 @@ enum { PE_READ = 1, PE_WRITE = 2, PE_UPDATE = PE_READ | PE_WRITE };
 
 /* What else is known of an access: other threads may take part (PTX ISA, "Memory Consistency Model": strong); what came
  * before it in the thread is released by it; a copy makes it that goes on until somebody waits for it, or an mbarrier object begins to
- * track the lane's copies by it; the copy is one in bulk; and it is strong among threads of its CTA alone. */
-enum { PE_STRONG = 4, PE_RELEASE = 8, PE_ASYNC = 16, PE_BULK = 32, PE_NARROW = 64 };
+ * track the lane's copies by it; the copy is one in bulk; it is strong among threads of its CTA alone; and it
+ * takes a lock, as a compare-and-swap does, and does not acquire: that is left to a fence behind it. */
+enum { PE_STRONG = 4, PE_RELEASE = 8, PE_ASYNC = 16, PE_BULK = 32, PE_NARROW = 64, PE_LOCK = 128 };
 
 /* What puts accesses of a warp in an order: fences of its lanes, and their meeting at bar.warp.sync; and where lanes end a group of
  * copies, or wait until groups are complete, or have read all that they read. */

@@ -59,7 +59,7 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   uint64_t host[PE_WARP_LANES];
   pe_atom_lanes lanes = lanes_of(w, site, 0, host, a, b, old);
   pe_access access = access_of(site->pos, site->space, size, site->count);
-  if (site->narrow) access.kind |= PE_NARROW;
+  access.kind |= (uint16_t)site->order;
   uint32_t live = pe_tell(w, &access, mask, addr, size);
   if (live != mask && old) memset(old, 0, (size_t)PE_WARP_LANES * size);
   if (!(mask = live)) return;

@@ -11,6 +11,7 @@ from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Translator, code_of_space, method, write_all
 from ptxemu.ir.operations import find
 from ptxemu.ir.ops import Op
+from ptxemu.ir.strength import strength
 from ptxemu.ir.types import ScalarType
 
 FIRST, OLD = 1, 3  # areas
@@ -32,7 +33,7 @@ def atomic(t: Translator, op: Op) -> Step:
     count, size = len(operands[0]), kind.bytes
     address, writers = t.address(op["a"]), t.writers(op)
     space = code_of_space(t.space(op))
-    scopes = {name: int(op.mods.get("scope") == scope) for name, scope in (("system", "sys"), ("narrow", "cta"))}
+    scopes = {"system": int(op.mods.get("scope") == "sys"), "order": strength(op)}
     constants = site("atom", op, op=operation(op, kind), type=type_code(kind.name), space=space, count=count, **scopes)
     wanted = any(write is not None for write in writers)
 

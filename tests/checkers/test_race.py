@@ -14,6 +14,7 @@ OWN = "cvt.u32.u64 %r3, %rd2; st.shared.u32 [%r3], %r1;"  # each thread writes i
 NEXT = "ld.shared.u32 %r4, [%r3+128]"  # and reads that of a thread of the next warp
 NEIGHBOUR = "ld.shared.u32 %r4, [%r3+4]"
 NONE = "mov.u32 %r7, 0"
+CAS = "atom.global.cas"
 REVERSED = "xor.b32 %r4, %r1, 63; shl.b32 %r5, %r4, 2;"  # the address of the word of the thread as far from the other end
 GENERIC = """cvta.shared.u64 %rd6, 0; add.u64 %rd4, %rd6, %rd2; setp.lt.u32 %p1, %r1, 40; mul.wide.u32 %rd7, %r2, 4;
 add.u64 %rd7, %rd1, %rd7; selp.b64 %rd5, %rd4, %rd7, %p1;"""  # words of threads, and of blocks
@@ -32,10 +33,15 @@ LAST = """setp.ne.u32 %p1, %r1, 0; @%p1 bra DONE; mul.wide.u32 %rd4, %r2, 4; add
 {fence}; atom.global.add.u32 %r4, [%rd1], 1; setp.ne.u32 %p2, %r4, 3; @%p2 bra DONE;
 ld.global.v4.u32 {{%r5, %r6, %r7, %r8}}, [%rd3];
 DONE: mov.u32 %r9, 0"""
-LOCK = """setp.ne.u32 %p1, %r1, 0; @%p1 bra DONE; TAKE: atom.global.cas.b32 %r4, [%rd1], 0, 1;
-setp.ne.u32 %p2, %r4, 0; @%p2 bra TAKE;
+LOCK = """setp.ne.u32 %p1, %r1, 0; @%p1 bra DONE; TAKE: {take}.b32 %r4, [%rd1], 0, 1;
+setp.ne.u32 %p2, %r4, 0; @%p2 bra TAKE; {after};
 ld.global.u32 %r5, [%rd3]; add.u32 %r5, %r5, 1; st.global.u32 [%rd3], %r5; {fence};
 atom.global.exch.b32 %r6, [%rd1], 0; DONE: mov.u32 %r7, 0"""
+LOCK_IN_CTA = """and.b32 %r3, %r1, 31; setp.ne.u32 %p1, %r3, 0; @%p1 bra DONE; mul.wide.u32 %rd4, %r2, 4;
+add.u64 %rd1, %rd1, %rd4; add.u64 %rd3, %rd3, %rd4; TAKE: atom.global.cta.cas.b32 %r4, [%rd1], 0, 1;
+setp.ne.u32 %p2, %r4, 0; @%p2 bra TAKE; {after};
+ld.global.u32 %r5, [%rd3]; add.u32 %r5, %r5, 1; st.global.u32 [%rd3], %r5; membar.cta;
+atom.global.cta.exch.b32 %r6, [%rd1], 0; DONE: mov.u32 %r7, 0"""
 SIGNAL = """cvt.u32.u64 %r3, %rd2; st.shared.u32 [%r3], 0; bar.sync 0; shr.u32 %r5, %r1, 5; and.b32 %r6, %r1, 31;
 shl.b32 %r6, %r6, 2; setp.eq.u32 %p1, %r5, 0; @%p1 bra GIVE;
 WAIT: atom.shared.or.b32 %r7, [%r6], 0; setp.eq.u32 %p2, %r7, 0; @%p2 bra WAIT;
@@ -64,8 +70,11 @@ RACES = {
     PUBLISH.format(fence="membar.cta", store="st.global.u32", load="ld.volatile.global.u32", after="membar.gl"):
         ("", "read", "write"),
     LAST.format(fence=NONE): ("`y`", "read", "write"),
-    LOCK.format(fence=NONE): ("`y`[0x0]", "", ""),
-    LOCK.format(fence="membar.cta"): ("`y`[0x0]", "", ""),
+    LOCK.format(take=CAS, fence=NONE, after="membar.gl"): ("`y`[0x0]", "", ""),
+    LOCK.format(take=CAS, fence="membar.cta", after="membar.gl"): ("`y`[0x0]", "", ""),
+    LOCK.format(take=CAS, fence="membar.gl", after=NONE): ("`y`[0x0]", "", ""),
+    LOCK.format(take=CAS, fence="membar.gl", after="membar.cta"): ("`y`[0x0]", "", ""),
+    LOCK_IN_CTA.format(after=NONE): ("`y`", "", ""),
     PUBLISH.format(fence="membar.cta", store="st.volatile.global.u32", load="ld.volatile.global.u32", after="membar.gl"):
         ("`y`[0x0]", "read", "write"),
     PUBLISH.format(fence=NONE, store="st.release.cta.global.u32", load="ld.acquire.gpu.global.u32", after=NONE): ("`", "", ""),
@@ -103,8 +112,11 @@ ORDERED = [
     PUBLISH.format(fence="membar.gl", store="st.volatile.global.u32", load="ld.volatile.global.u32", after="membar.gl"),
     PUBLISH.format(fence=NONE, store="st.release.gpu.global.u32", load="ld.acquire.gpu.global.u32", after=NONE),
     LAST.format(fence="membar.gl"),
-    LOCK.format(fence="membar.gl"),
+    LOCK.format(take=CAS, fence="membar.gl", after="membar.gl"),
+    LOCK.format(take="atom.acquire.gpu.global.cas", fence="membar.gl", after=NONE),
     SIGNAL.format(fence="membar.cta"),
+    LOCK_IN_CTA.format(after="membar.cta"),
+    LOCK.format(take=CAS, fence="membar.gl", after="bar.warp.sync 1"),
     f"{BLOCKS} atom.global.cta.add.u32 %r3, [%rd4], 1; red.global.cta.add.u32 [%rd4], 1",
     HANDED_ON,
     f"{OWN} bar.sync 0; shr.u32 %r4, %r1, 2; shl.b32 %r4, %r4, 2; {'atom.shared.add.u32 %r5, [%r4], 1; ' * 3} bar.sync 0; {NEXT}",

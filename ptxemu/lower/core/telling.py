@@ -12,6 +12,7 @@ from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_blanks, tells_order, tells_strays, tells_texels
 from ptxemu.ir.ops import Op, Reg
+from ptxemu.ir.strength import RELEASING, strength
 from ptxemu.lower.core import stamps
 from ptxemu.lower.core.access import (
     CONSTANT,
@@ -29,7 +30,6 @@ from ptxemu.lower.core.reach import is_near
 from ptxemu.lower.core.runs import expected, rows_within
 from ptxemu.lower.core.stamps import POSITION_HASH
 
-RELEASING = {"release", "acq_rel", "sc"}
 WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of together
 RANGE_BYTES = ffi.sizeof("pe_range")
 RANGE_HASH = POSITION_HASH - (1 << 32)  # as an i32: neighbouring positions get ranges of their own
@@ -190,7 +190,7 @@ def _told_kind(found: Access) -> int:
     """PE_READ ..., and whether it is strong, and for whom."""
     if not found.strong:
         return found.kind
-    return found.kind | int(lib.PE_STRONG | lib.PE_NARROW if found.op.mods.get("scope") == "cta" else lib.PE_STRONG)
+    return found.kind | int(lib.PE_STRONG) | strength(found.op)
 
 
 def _told_each(ctx: Context, found: Access, values: str) -> str:

@@ -11,6 +11,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import tells_order
 from ptxemu.ir.operations import find
 from ptxemu.ir.ops import Op, items_of
+from ptxemu.ir.strength import strength
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import Access, access, failing, note_position, physical_lanes, vector_addresses
 from ptxemu.lower.core.context import Context
@@ -53,7 +54,7 @@ def atomic(ctx: Context, op: Op) -> None:
     found = access(ctx, op, "a")
     site = ctx.site(
         op, "pe_atom_site", op=operation(op.mods["op"], kind), type=type_code(kind), space=found.space_code, count=count,
-        system=int(op.mods.get("scope") == "sys"), narrow=int(op.mods.get("scope") == "cta"), sums=int(ctx.only_sums),
+        system=int(op.mods.get("scope") == "sys"), order=strength(op), sums=int(ctx.only_sums),
     )  # fmt: skip
     note_position(ctx, op, found.space)
     tell_release(ctx, found)

@@ -1,0 +1,16 @@
+"""What an instruction's modifiers say of other threads (PTX ISA, "Memory Consistency Model")."""
+
+from __future__ import annotations
+
+from ptxemu._runtime import lib
+from ptxemu.ir.ops import Op
+
+RELEASING = frozenset({"release", "acq_rel", "sc"})
+ACQUIRING = frozenset({"acquire", "acq_rel", "sc"})
+
+
+def strength(op: Op) -> int:
+    """Of a strong access: PE_NARROW, PE_LOCK of ``observer.h``, or'ed."""
+    narrow = lib.PE_NARROW if op.mods.get("scope") == "cta" else 0
+    locks = op.mods.get("op") == "cas" and ACQUIRING.isdisjoint(op.mods.values())
+    return int(narrow | lib.PE_LOCK if locks else narrow)
