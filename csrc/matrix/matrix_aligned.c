@@ -7,7 +7,9 @@
  * A float holds the product of two significands of 11 bits exactly.  Multiplied by a power of two, which makes the last bit
  * that is kept 1, and converted to an integer, it is aligned and cut.
  */
+#ifdef __OPTIMIZE__
 #pragma GCC optimize("O3")
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wanalyzer-shift-count-overflow"       /* it takes the lanes of a vector for its bits */
 #pragma GCC diagnostic ignored "-Wanalyzer-use-of-uninitialized-value" /* it loses sight of arrays that loops fill */

@@ -7,7 +7,9 @@
  * Both multiplicands become blocks of k rows of 8 doubles: for each k, 8 rows of A, or 8 columns of B.  B's columns, and with
  * them those of the sums, stand in the order 0 2 4 6 1 3 5 7, which is how accumulators are spread over registers.
  */
+#ifdef __OPTIMIZE__
 #pragma GCC optimize("O3")
+#endif
 #include <fenv.h>
 #include <math.h>
 #include "format.h"

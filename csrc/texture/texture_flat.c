@@ -3,7 +3,9 @@
  * The same results as texture_warp.c, with less work: offsets of 32 bits, and texels of neighbouring lanes read at once.
  */
 #if defined(__GNUC__) && !defined(__clang__)
+#ifdef __OPTIMIZE__
 #pragma GCC optimize("O3", "no-trapping-math") /* the loops over lanes become vectors */
+#endif
 #endif
 #include "atomic.h"
 #include "internal.h"

@@ -6,7 +6,9 @@
  * whatever the lane holds; only the results of the run's lanes are kept.
  */
 #if defined(__GNUC__) && !defined(__clang__)
+#ifdef __OPTIMIZE__
 #pragma GCC optimize("O3", "no-trapping-math") /* the loops over lanes become vectors */
+#endif
 #endif
 #include <stdio.h>
 #include "atomic.h"

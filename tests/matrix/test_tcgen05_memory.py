@@ -133,22 +133,32 @@ def copies() -> Iterator[tuple[str, str]]:
     yield from product(tcgen05.COPIES, FORMATS)
 
 
-@pytest.mark.parametrize("engine", ["jit", "interpreter"])
-@pytest.mark.parametrize(("how", "formats"), list(copies()))
-def test_copies(how: str, formats: str, engine: str) -> None:
-    """Of matrices in every layout; elements of 6 and 4 bits become those that mma takes."""
+def check_copy(how: str, formats: str, mode: int, engine: str) -> None:
     rng, type = np.random.default_rng(4), FORMATS[formats]
     rows, line_bytes = int(how.split("x")[0]), 32 if "256b" in how else 16
-    for mode in range(4) if engine == "jit" else (1,):
-        layout = tcgen05.layouts(mode, 1, rows, False)
-        low, high = model.NARROW[type][1:] if formats else (0, 8)
-        matrix = rng.integers(0, 1 << high, (rows, line_bytes)) << low
-        memory, cells = tcgen05.image(matrix, type, layout, kernels.SHARED), rng.integers(0, 1 << 32, (128, 512), np.uint32)
-        column = int(rng.integers(0, 500))
-        text = kernels.kernel(copy_text(how, layout, formats, column))
-        found, _ = kernels.run(text, cells, memory=memory, device=ptxemu.Device(engine=engine))
-        lines = np.ascontiguousarray(matrix.astype(np.uint8)).view(np.uint32)
-        np.testing.assert_array_equal(found, tcgen05.copied(cells, lines, how, column))
+    layout = tcgen05.layouts(mode, 1, rows, False)
+    low, high = model.NARROW[type][1:] if formats else (0, 8)
+    matrix = rng.integers(0, 1 << high, (rows, line_bytes)) << low
+    memory, cells = tcgen05.image(matrix, type, layout, kernels.SHARED), rng.integers(0, 1 << 32, (128, 512), np.uint32)
+    column = int(rng.integers(0, 500))
+    text = kernels.kernel(copy_text(how, layout, formats, column))
+    found, _ = kernels.run(text, cells, memory=memory, device=ptxemu.Device(engine=engine))
+    lines = np.ascontiguousarray(matrix.astype(np.uint8)).view(np.uint32)
+    np.testing.assert_array_equal(found, tcgen05.copied(cells, lines, how, column))
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("mode", range(4))
+@pytest.mark.parametrize(("how", "formats"), list(copies()))
+def test_copies(how: str, formats: str, mode: int) -> None:
+    """Of matrices in every layout; elements of 6 and 4 bits become those that mma takes."""
+    check_copy(how, formats, mode, "jit")
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("how", "formats"), list(copies()))
+def test_copies_interpreted(how: str, formats: str) -> None:
+    check_copy(how, formats, 1, "interpreter")
 
 
 @pytest.mark.parametrize("lane", [0, 1, 28, 31])

@@ -211,7 +211,7 @@ def check_shapes(kind: Kind, columns: Sequence[int], **options: object) -> None:
     check(kind, products, of, in_shared(of, *plain(kind)), [(1, True)] * len(products), **options)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("first", range(4))
 @pytest.mark.parametrize("kind", list(of_rows()), ids=name_of)
 def test_all_shapes(kind: Kind, first: int) -> None:
@@ -279,6 +279,7 @@ def test_versions_that_have_them(types: str, sparse: bool, version: str) -> None
 # ---------------------------------------------------------------- layouts
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("b_mode", range(4))
 @pytest.mark.parametrize("a_mode", range(4))
 @pytest.mark.parametrize("transposed", list(product((False, True), repeat=2)))
