@@ -36,6 +36,7 @@ typedef enum px_handle_kind {
   PX_MODULE,
   PX_REFERENCE,
   PX_LINK,
+  PX_JIT_LINK,
   PX_CONTEXT,
   PX_PHYSICAL,
   PX_POOL

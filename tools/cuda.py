@@ -33,6 +33,7 @@ NAMES = sorted(glob("cuda/names/*.txt"))
 FOLDERS = ("cuda", "cuda/driver", "cuda/preload", "ptxemu/include")
 RUNTIMES = ("12", "13")
 RUNTIME_NAMES, DRIVER_NAMES = Path("cuda/names/cudart.txt"), Path("cuda/names/cuda.txt")
+LINKER_NAMES = Path("cuda/names/nvjitlink.txt")
 
 CORE = "ptxemu.cuda.lib.core"
 CORE_PREFIX = "ptxemu_core_"
@@ -146,7 +147,8 @@ def core() -> dict[str, Any]:
         write(GENERATED / "driver.c", stubs(list(driver), "px_driver_not_supported")),
         write(GENERATED / "driver_procs.c", procs(driver)),
     ]
-    functions = [name for name in [*runtime, *driver, *HELPERS, *OWN] if not base_of(name)]
+    linker = [*versions(LINKER_NAMES), "px_jitlink_found"]
+    functions = [name for name in [*runtime, *driver, *linker, *HELPERS, *OWN] if not base_of(name)]
     names = aliases(GENERATED / "core.names", {CORE_PREFIX + name: name for name in functions})
     script = write(GENERATED / "core.map", version_script([f"{CORE_PREFIX}*"], ""))
     return whole(CORE, [*DRIVER, *made], script, [names, "-Wl,-z,nodelete"])  # threads run in it

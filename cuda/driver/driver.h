@@ -80,6 +80,11 @@ typedef struct px_jit {
 /* Tell the program's buffers what was said; "" for nothing. */
 void cu_log(const px_jit *jit, const char *text);
 
+/* ---- link.c ---- */
+
+/* The bytes of a file, to be freed, or NULL. */
+void *cu_file(const char *path, size_t *size);
+
 /* ---- array.c ---- */
 
 /* The description of texels of a format; false: there is none. */

@@ -1,6 +1,7 @@
 /* link.c: the linker. What it makes is an image that holds its inputs. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "driver.h"
 #include "linked.h"
 
@@ -49,6 +50,21 @@ PX_API CUresult cuLinkAddData_v2(CUlinkState link, int type, void *data, size_t 
 }
 CU_SAME(cuLinkAddData, cuLinkAddData_v2);
 
+void *cu_file(const char *path, size_t *size) {
+  FILE *file = fopen(path, "rbe");
+  if (!file) return NULL;
+  long end = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
+  rewind(file);
+  void *data = end > 0 && end < LARGEST ? malloc((size_t)end) : NULL;
+  if (data && fread(data, 1, (size_t)end, file) != (size_t)end) {
+    free(data);
+    data = NULL;
+  }
+  fclose(file);
+  if (data) *size = (size_t)end;
+  return data;
+}
+
 /* A library's members are taken only for names that are not defined; where they are machine code, the names stay undefined,
  * which is an error of the link. */
 PX_API CUresult cuLinkAddFile_v2(CUlinkState link, int type, const char *path, unsigned count, const int *options,
@@ -57,16 +73,11 @@ PX_API CUresult cuLinkAddFile_v2(CUlinkState link, int type, const char *path, u
   CU_ENTER();
   CU_REQUIRE(px_is_live(link, PX_LINK), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(path, CUDA_ERROR_INVALID_VALUE);
-  FILE *file = fopen(path, "rbe");
-  if (!file) return refuse(link, CUDA_ERROR_FILE_NOT_FOUND, "a file that is to be linked cannot be read");
-  long size = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
-  rewind(file);
-  char *data = type != LIBRARY && size > 0 && size < LARGEST ? malloc((size_t)size) : NULL;
-  bool whole = data && fread(data, 1, (size_t)size, file) == (size_t)size;
-  fclose(file);
-  CUresult error = type == LIBRARY ? CUDA_SUCCESS
-                   : whole         ? add_input(link, type, data, (size_t)size)
-                                   : CUDA_ERROR_INVALID_IMAGE;
+  if (access(path, R_OK)) return refuse(link, CUDA_ERROR_FILE_NOT_FOUND, "a file that is to be linked cannot be read");
+  if (type == LIBRARY) return CUDA_SUCCESS;
+  size_t size;
+  void *data = cu_file(path, &size);
+  CUresult error = data ? add_input(link, type, data, size) : CUDA_ERROR_INVALID_IMAGE;
   free(data);
   return error;
 }

@@ -1,5 +1,6 @@
 #include "replace.h"
 
+#include "jitlink.h"
 #include "jump.h"
 #include "table.h"
 
@@ -49,13 +50,18 @@ static bool open_object(const struct link_map *map, object *out) {
   return out->segments && is_loaded(out, head);
 }
 
-static bool protect(const object *one, int protection) {
+/* Have the pages of a segment protected so. */
+static bool allow(const object *one, const Elf64_Phdr *segment, int protection) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t start = (one->base + segment->p_vaddr) / page * page, end = one->base + segment->p_vaddr + segment->p_memsz;
+  return !mprotect((void *)start, end - start, protection);
+}
+
+/* The same of all code. */
+static bool protect(const object *one, int protection) {
   for (unsigned i = 0; i < one->count; i++) {
     const Elf64_Phdr *segment = &one->segments[i];
-    if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X)) continue;
-    uintptr_t start = (one->base + segment->p_vaddr) / page * page, end = one->base + segment->p_vaddr + segment->p_memsz;
-    if (mprotect((void *)start, end - start, protection)) return false;
+    if (segment->p_type == PT_LOAD && segment->p_flags & PF_X && !allow(one, segment, protection)) return false;
   }
   return true;
 }
@@ -140,6 +146,66 @@ static const char *replace_compiler(const object *one, const px_table *table) {
   return protect(one, PROT_READ | PROT_EXEC) ? NULL : "its code cannot be made executable again";
 }
 
+/* ---- nvJitLink ---- */
+
+#define CORE "libptxemu_cuda.so"
+#define CORE_PREFIX "ptxemu_core_"
+
+enum { LONGEST_NAME = 64 };
+
+/* The core's name for a function of nvJitLink, which programs in C call by names with a version: __nvJitLinkCreate_13_0. false: it is no
+ * function of nvJitLink. */
+static bool name_in_core(const char *name, char out[LONGEST_NAME]) {
+  const char *plain = name + strspn(name, "_");
+  int length = (int)strcspn(plain, "_");
+  return !strncmp(plain, "nvJitLink", 9) && snprintf(out, LONGEST_NAME, CORE_PREFIX "%.*s", length, plain) < LONGEST_NAME;
+}
+
+/* Its own functions are called, too, so that they stay as they are: whoever asks for one by its name gets the core's. */
+static void replace_names(const object *one, const px_table *table, const object *ours, const px_table *exported) {
+  Elf64_Sym *live = (Elf64_Sym *)(one->base + table->address);
+  const Elf64_Sym *teller = find(exported, CORE_PREFIX "px_jitlink_found");
+  px_jitlink_teller *tell_core = teller ? (px_jitlink_teller *)(ours->base + teller->st_value) : NULL;
+  for (size_t i = 0; tell_core && i < table->count; i++) {
+    const char *name = px_table_function(table, i);
+    char wanted[LONGEST_NAME];
+    const Elf64_Sym *target = name && name_in_core(name, wanted) ? find(exported, wanted) : NULL;
+    if (!target) continue;
+    tell_core(wanted + strlen(CORE_PREFIX), (const void *)(one->base + table->all[i].st_value));
+    live[i].st_value = ours->base + target->st_value - one->base;
+  }
+}
+
+static bool has_linker(const px_table *table) {
+  bool has = false;
+  char wanted[LONGEST_NAME];
+  for (size_t i = 0; !has && i < table->count; i++) {
+    const char *name = px_table_function(table, i);
+    has = name && name_in_core(name, wanted);
+  }
+  return has;
+}
+
+static const char *replace_linker(const object *one, const px_table *table) {
+  const struct link_map *map = loaded(CORE);
+  const uint64_t bytes = table->count * sizeof *table->all;
+  const Elf64_Phdr *segment = segment_of(one, table->address, bytes, PF_R);
+  object ours = {.base = 0};
+  px_table exported;
+  const char *problem = NULL;
+  if (!map || !open_object(map, &ours) || !px_file_table(&ours.file, SHT_DYNSYM, &exported))
+    problem = "ptxemu's own is not there";
+  else if (!segment || !allow(one, segment, PROT_READ | PROT_WRITE))
+    problem = "its names cannot be changed";
+  else {
+    replace_names(one, table, &ours, &exported);
+    if (!allow(one, segment, PROT_READ | (segment->p_flags & PF_X ? PROT_EXEC : 0)))
+      problem = "its names cannot be protected again";
+  }
+  px_file_close(&ours.file);
+  return problem;
+}
+
 static void tell(const struct link_map *map, const char *what, const char *problem, const char *advice) {
   const char *where = *map->l_name ? map->l_name : "the program";
   dprintf(STDERR_FILENO, "ptxemu: %s in %s cannot be replaced: %s%s\n", what, where, problem, advice);
@@ -155,6 +221,8 @@ void px_replace_in(const struct link_map *map) {
     if (px_file_table(&one.file, SHT_DYNSYM, &table) && find(&table, "nvrtcGetCUBIN") &&
         (problem = replace_compiler(&one, &table)))
       tell(map, "NVRTC", problem, "");
+    if (px_file_table(&one.file, SHT_DYNSYM, &table) && has_linker(&table) && (problem = replace_linker(&one, &table)))
+      tell(map, "nvJitLink", problem, "");
   }
   px_file_close(&one.file);
 }

@@ -1,5 +1,5 @@
-/* replace.h: functions of a program or library that are made jumps: those of CUDA's runtime, to libcudart.so's, and the one of NVRTC
- * that gives machine code, to the one that gives PTX. The tables of symbols say where they lie.
+/* replace.h: functions of a program or library that are replaced: those of CUDA's runtime by libcudart.so's, the one of NVRTC that gives
+ * machine code by the one that gives PTX, and those of nvJitLink by the core's. The tables of symbols say where they lie.
  */
 #ifndef PX_PRELOAD_REPLACE_H
 #define PX_PRELOAD_REPLACE_H

@@ -46,6 +46,7 @@ static bool read_table(const px_file *all, const Elf64_Shdr *sections, size_t co
   if (table->sh_link >= count) return false;
   const Elf64_Shdr *names = &sections[table->sh_link];
   out->count = table->sh_size / sizeof *out->all;
+  out->address = table->sh_addr;
   out->all = array_at(all, table->sh_offset, out->count, sizeof *out->all, _Alignof(Elf64_Sym));
   out->names = array_at(all, names->sh_offset, names->sh_size, 1, 1);
   out->name_bytes = names->sh_size;

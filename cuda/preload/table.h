@@ -16,6 +16,7 @@ typedef struct px_file {
 typedef struct px_table {
   const Elf64_Sym *all;
   size_t count;
+  uint64_t address;  /* where it lies in the object, if it is loaded */
   const char *names; /* the last byte is zero */
   size_t name_bytes;
 } px_table;
