@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.clients.pycuda_suite import pycuda_environment
 from tests.support.places import TESTS
 
 PROGRAMS = TESTS / "clients" / "programs"
+NUMBA_CUDA = ["numba-cuda[cu13]==0.30.4"]
 CUDA_CORE = ["numpy", "cuda-core==1.2.2", "cuda-bindings==13.5.0", "nvidia-cuda-nvrtc"]
 CUPY = ["numpy", "cupy-cuda13x==14.2.0", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-cccl", "nvidia-cuda-crt"]
 TRITON = ["numpy", "setuptools", "triton==3.9.0"]
@@ -21,7 +23,12 @@ TORCH = [*TRITON, "torch==2.13.0"]
 LIGER = [*TORCH, "packaging", "liger-kernel==0.8.5"]
 MODULES = [TESTS / "cuda" / "data" / name for name in ("references.ptx", "kernels.ptx")]
 """Modules for the clients that load PTX: with references to surfaces and textures, and with simple kernels."""
-SECONDS = 300
+SECONDS = 1200
+"""What a program may take."""
+
+
+def numba_cuda() -> tuple[Path, dict[str, str]]:
+    return python_of("numba-cuda", NUMBA_CUDA), variables()
 
 
 def cuda_core() -> tuple[Path, dict[str, str]]:
@@ -39,6 +46,7 @@ def triton(name: str, packages: list[str], **options: str) -> tuple[Path, dict[s
 
 ENVIRONMENTS = {
     "numba": numba_environment,
+    "numba_cuda": numba_cuda,
     "pycuda": pycuda_environment,
     "cuda_core": cuda_core,
     "cupy": cupy,
@@ -51,8 +59,18 @@ ENVIRONMENTS = {
     "liger": partial(triton, "liger", LIGER, CUDA_LAUNCH_BLOCKING="1"),
     "torch_first": partial(triton, "torch", TORCH),
 }
-FILES = {"triton_blackwell": "triton_hopper", "triton_scaled_blackwell": "triton_scaled"}
+FILES = {"numba_cuda": "numba", "triton_blackwell": "triton_hopper", "triton_scaled_blackwell": "triton_scaled"}
 """What runs the file of another."""
+
+
+def problem_of(command: Sequence[str | Path], environment: Mapping[str, str]) -> str:
+    """The last that a program said that is not right; empty if it is."""
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return f"it did not end in {SECONDS} s"
+    right = done.returncode == 0 and done.stdout.splitlines()[-1:] == ["right"]
+    return "" if right else (done.stderr.strip().splitlines() or ["?"])[-1]
 
 
 def main() -> int:
@@ -61,11 +79,9 @@ def main() -> int:
     failed = 0
     for name in parser.parse_args().names or ENVIRONMENTS:
         python, environment = ENVIRONMENTS[name]()
-        command = [python, PROGRAMS / f"{FILES.get(name, name)}_program.py", *MODULES]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
-        right = done.returncode == 0 and done.stdout.splitlines()[-1:] == ["right"]
-        failed += not right
-        print(f"{name}: {'passed' if right else 'FAILED: ' + (done.stderr.strip().splitlines() or ['?'])[-1]}", flush=True)
+        problem = problem_of([python, PROGRAMS / f"{FILES.get(name, name)}_program.py", *MODULES], environment)
+        failed += bool(problem)
+        print(f"{name}: {'FAILED: ' + problem if problem else 'passed'}", flush=True)
     return 1 if failed else 0
 
 
