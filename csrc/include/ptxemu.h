@@ -394,9 +394,10 @@ typedef struct pe_tmem_site {
   uint16_t apart;  /* columns from one half of 16x32bx2 to the other */
 } pe_tmem_site;
 
-/* `ctas`: 2 if both CTAs of a pair allocate together. */
-void pe_tmem_alloc(pe_warp *w, uint32_t pos, uint32_t ctas, uint32_t space, uint32_t mask, uint32_t columns,
-                   uint64_t address);
+/* `ctas`: 2 if both CTAs of a pair allocate together. 0: the other one has yet to come, and then this is to be called again; only
+ * where a call cannot wait (interpret.h). */
+uint32_t pe_tmem_alloc(pe_warp *w, uint32_t pos, uint32_t ctas, uint32_t space, uint32_t mask, uint32_t columns,
+                       uint64_t address);
 void pe_tmem_dealloc(pe_warp *w, uint32_t pos, uint32_t mask, uint32_t address, uint32_t columns);
 void pe_tmem_give_up(pe_warp *w, uint32_t pos, uint32_t mask);
 void pe_tmem_load(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, uint32_t *slots);

@@ -85,44 +85,32 @@ static pe_worker *begin_work(pe_session *session) {
 
 static void end_work(pe_worker *before) { pe_self = before; }
 
-static bool prepare(pe_session *session, pe_cta *cta) {
-  const pe_cta *first = session->worker.places ? session->worker.place[0] : NULL;
-  pe_windows windows = {0};
-  if (first && !pe_launch_windows(session->launch, NULL, &windows)) return false;
-  if (!first) windows = pe_launch_first_windows(session->launch, 0);
-  pe_worker *before = begin_work(session);
-  bool prepared = pe_cta_prepare(cta, session->launch, &windows, first);
-  end_work(before);
-  return prepared;
-}
-
-static bool add_place(pe_session *session) {
-  pe_worker *worker = &session->worker;
-  pe_cta **place = realloc(worker->place, (worker->places + 1) * sizeof *place);
-  if (!place) return false;
-  worker->place = place;
-  pe_cta *cta = pe_cta_create();
-  if (!cta || !prepare(session, cta)) {
-    pe_cta_destroy(cta);
-    return false;
+/* As many places as that. */
+static bool make_places(pe_session *session, uint32_t count) {
+  pe_worker *worker = &session->worker, *before = begin_work(session);
+  while (worker->places < count && pe_worker_add_place(worker)) {
   }
-  place[worker->places++] = cta;
-  return true;
+  end_work(before);
+  return worker->places >= count;
 }
 
 int pe_session_place(pe_session *session, uint32_t place, uint64_t block) {
-  pe_worker *worker = &session->worker;
-  if (place > worker->places || block - session->launch->config.first >= session->launch->ctas) return EINVAL;
-  if (place == worker->places && !add_place(session)) return ENOMEM;
-  pe_cta_place(worker->place[place], session->launch, block, block + 1);
+  const pe_launch *launch = session->launch;
+  uint32_t ctas = launch->cluster;
+  if (place > session->worker.places || block - launch->config.first >= launch->ctas) return EINVAL;
+  if (place % ctas || block % ctas) return EINVAL;
+  if (!make_places(session, place + ctas)) return ENOMEM;
+  pe_cta **cluster = &session->worker.place[place];
+  for (uint32_t i = 0; i < ctas; i++) cluster[i]->peer = cluster[(i + 1) % ctas];
+  for (uint32_t i = 0; i < ctas; i++) pe_cta_place(cluster[i], launch, block + i, block + i + 1);
   return 0;
 }
 
 void pe_session_offer(pe_session *session, uint64_t block, int left) {
-  session->worker.supply = (pe_supply){block, block + (left != 0)};
+  session->worker.supply = (pe_supply){block, left ? block + session->launch->cluster : block};
 }
 
-void pe_session_complete(pe_session *session) { atomic_fetch_add(&session->launch->completed, 1); }
+void pe_session_complete(pe_session *session) { atomic_fetch_add(&session->launch->completed, session->launch->cluster); }
 
 pe_warp *pe_session_warp(pe_session *session, uint32_t place, uint32_t warp) {
   return &session->worker.place[place]->warps[warp].warp;

@@ -19,14 +19,14 @@ pe_launch *pe_session_launch(pe_session *session);
 /* End it. Does nothing if there is none. */
 void pe_session_end(pe_session **session);
 
-/* Put a block of the grid in a place: its windows are this block's from now on. There are as many places as have been used. 0, or
- * an errno value. */
+/* Put the blocks of a cluster, of which `block` is the first, in places that follow each other: the windows of these are theirs from
+ * now on. There are as many places as have been used, those of a cluster from a multiple of its size on. 0, or an errno value. */
 int pe_session_place(pe_session *session, uint32_t place, uint64_t block);
 
-/* The block that clusterlaunchcontrol.try_cancel takes next, if any is `left`. */
+/* The first block of the cluster that clusterlaunchcontrol.try_cancel takes next, if any is `left`. */
 void pe_session_offer(pe_session *session, uint64_t block, int left);
 
-/* A block has come to its end. */
+/* The blocks of a cluster have come to their end. */
 void pe_session_complete(pe_session *session);
 
 /* A warp of the block in a place. */

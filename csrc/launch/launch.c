@@ -294,7 +294,6 @@ int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
 }
 
 int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **out) {
-  if (ctas_of_cluster(config) > 1) return ENOTSUP;
   int error = create(arena, config, out);
   if (error) return error;
   pe_launch *launch = *out;

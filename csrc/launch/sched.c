@@ -132,17 +132,26 @@ void pe_yield(pe_warp *w) {
 
 /* ---- the CTAs that a worker holds ---- */
 
-/* One more place, for the cluster of those before it if that is not complete. */
-static bool add_place(pe_worker *worker) {
+/* The windows of one more place: those of its cluster are side by side. */
+static bool take_windows(pe_worker *worker, pe_windows *out) {
   uint32_t rank = worker->places % worker->launch->cluster;
+  pe_windows peer = {0};
+  if (!worker->places) {
+    *out = pe_launch_first_windows(worker->launch, worker->index);
+    return true;
+  }
+  if (rank) peer.shared = worker->place[worker->places - rank]->warps[0].warp.cluster_base;
+  return pe_launch_windows(worker->launch, rank ? &peer : NULL, out);
+}
+
+bool pe_worker_add_place(pe_worker *worker) {
   pe_cta **place = realloc(worker->place, (worker->places + 1) * sizeof *place);
   if (!place) return false;
   worker->place = place;
   pe_cta *cta = pe_cta_create();
-  pe_windows windows, peer = {0};
-  if (rank) peer.shared = place[worker->places - rank]->warps[0].warp.cluster_base;
-  if (!cta || !pe_launch_windows(worker->launch, rank ? &peer : NULL, &windows) ||
-      !pe_cta_prepare(cta, worker->launch, &windows, worker->place[0])) {
+  pe_windows windows;
+  if (!cta || !take_windows(worker, &windows) ||
+      !pe_cta_prepare(cta, worker->launch, &windows, worker->places ? place[0] : NULL)) {
     pe_cta_destroy(cta);
     worker->crowded = true;
     return false;
@@ -171,7 +180,7 @@ static pe_cta **vacant_places(pe_worker *worker, uint32_t limit) {
     if (!is_live(&worker->place[first], ctas)) return &worker->place[first];
   if (first && first + ctas > limit) return NULL;
   while (worker->places < first + ctas)
-    if (worker->crowded || !add_place(worker)) return NULL;
+    if (worker->crowded || !pe_worker_add_place(worker)) return NULL;
   return &worker->place[first];
 }
 

@@ -33,6 +33,8 @@ struct pe_worker {
 extern _Thread_local pe_worker *pe_self __attribute__((tls_model("initial-exec")));
 
 void pe_worker_run(pe_worker *worker);
+/* One more place, for the cluster of those before it if that is not complete. False: there is no memory for it. */
+bool pe_worker_add_place(pe_worker *worker);
 /* Round to nearest, keep subnormals, trap nothing: whatever the creator of this thread had set. */
 void pe_default_floating_point(void);
 /* Suspend the running warp until the scheduler resumes it; leaves the kernel if the launch was stopped. */

@@ -21,7 +21,7 @@ void pe_tmem_reset(pe_tmem *memory) {
   if (!memory) return;
   memory->taken = 0;
   memory->given_up = false;
-  memory->wanted = 0;
+  memory->wanted = memory->waiting = 0;
 }
 
 /* ---- allocation ---- */
@@ -56,17 +56,24 @@ uint32_t pe_tmem_take(pe_warp *w, uint32_t pos, uint32_t units, pe_tmem *memory,
   return first;
 }
 
-void pe_tmem_alloc(pe_warp *w, uint32_t pos, uint32_t ctas, uint32_t space, uint32_t mask, uint32_t columns,
-                   uint64_t address) {
-  if (!pe_whole_warp(w, pos, mask)) return;
+uint32_t pe_tmem_alloc(pe_warp *w, uint32_t pos, uint32_t ctas, uint32_t space, uint32_t mask, uint32_t columns,
+                       uint64_t address) {
+  if (!pe_whole_warp(w, pos, mask)) return 1;
   uint32_t units = units_of(w, pos, columns);
   pe_tmem *memory = own(w, pos);
   if (memory->given_up) pe_tmem_misuse(w, pos, -1, 0, "the CTA has given up the right to allocate columns");
-  pe_access access = {pos, (uint16_t)space, PE_IN_SHARED, PE_WRITE, sizeof(uint32_t), NULL};
-  void *to = pe_host(w, &access, 0, address, sizeof(uint32_t));
-  uint32_t first = ctas > 1 ? pe_tmem_take_both(w, pos, units) : pe_tmem_take(w, pos, units, memory, NULL);
+  uint32_t first = 0;
+  if (ctas == 1)
+    first = pe_tmem_take(w, pos, units, memory, NULL);
+  else
+    while (!pe_tmem_take_both(w, pos, units, &first)) {
+      if (w->launch->stepped) return 0;
+      pe_tmem_wait(w);
+    }
   uint32_t start = first * PE_TMEM_UNIT;
-  memcpy(to, &start, sizeof start);
+  pe_access access = {pos, (uint16_t)space, PE_IN_SHARED, PE_WRITE, sizeof start, NULL};
+  memcpy(pe_host(w, &access, 0, address, sizeof start), &start, sizeof start);
+  return 1;
 }
 
 void pe_tmem_dealloc(pe_warp *w, uint32_t pos, uint32_t mask, uint32_t address, uint32_t columns) {

@@ -11,7 +11,7 @@ typedef struct pe_tmem {
   uint32_t taken;                /* units that are allocated */
   bool given_up;                 /* the right to allocate */
   uint32_t wanted;               /* units for which a warp waits until the other CTA of its pair wants them, too; or none */
-  uint32_t waiting, pos;         /* that warp, as a bit, and where it waits */
+  uint32_t waiting, pos;         /* that warp, as a bit, until it has its units, and where it waits */
   uint32_t found;                /* the first of the units that it has got */
   uint32_t cell[PE_TMEM_LANES][PE_TMEM_COLUMNS];
 } pe_tmem;
@@ -37,8 +37,11 @@ void pe_tmem_ctas(pe_warp *w, uint32_t pos, uint32_t count, pe_cta *to[PE_TMEM_P
 /* How far the window of the shared memory of a CTA of the cluster is from that of the one that runs. */
 uint64_t pe_tmem_away(const pe_warp *w, const pe_cta *cta);
 
-/* The first of the units that both CTAs of a pair take: the first to come waits for the other. */
-uint32_t pe_tmem_take_both(pe_warp *w, uint32_t pos, uint32_t units);
+/* The first of the units that both CTAs of a pair take. False: the other one has yet to come; when it has, ask again. */
+bool pe_tmem_take_both(pe_warp *w, uint32_t pos, uint32_t units, uint32_t *first);
+
+/* Suspend the warp until then. */
+void pe_tmem_wait(pe_warp *w);
 
 /* No warp of a cluster can run: record the deadlock if a CTA waits for the other of its pair. */
 bool pe_tmem_deadlock(pe_cta *cta);

@@ -27,26 +27,43 @@ uint64_t pe_tmem_away(const pe_warp *w, const pe_cta *cta) {
   return ((uint64_t)cta->rank << w->cluster_shift) - ((uint64_t)pe_self->cta->rank << w->cluster_shift);
 }
 
-uint32_t pe_tmem_take_both(pe_warp *w, uint32_t pos, uint32_t units) {
-  pe_cta *cta = pe_self->cta, *peer = peer_of(w, pos);
-  pe_tmem *mine = pe_tmem_of(w, pos, cta), *theirs = pe_tmem_of(w, pos, peer);
-  if (mine->wanted) pe_tmem_misuse(w, pos, -1, 0, "two warps of a CTA allocate at once");
+/* The other CTA is waiting. */
+static uint32_t take_with(pe_warp *w, uint32_t pos, uint32_t units, pe_tmem *mine, pe_cta *peer) {
+  pe_tmem *theirs = peer->tensors;
+  if (theirs->wanted != units) pe_tmem_misuse(w, pos, -1, 0, "the CTAs of a pair allocate different numbers of columns");
+  theirs->found = pe_tmem_take(w, pos, units, mine, theirs);
+  theirs->wanted = 0;
+  peer->runnable |= theirs->waiting;
+  pe_cta_progress(peer);
+  return theirs->found;
+}
+
+bool pe_tmem_take_both(pe_warp *w, uint32_t pos, uint32_t units, uint32_t *first) {
+  pe_cta *peer = peer_of(w, pos);
+  pe_tmem *mine = pe_tmem_of(w, pos, pe_self->cta), *theirs = pe_tmem_of(w, pos, peer);
+  uint32_t self = 1u << w->warpid;
+  if (mine->waiting == self && !mine->wanted) { /* it asks again */
+    mine->waiting = 0;
+    *first = mine->found;
+    return true;
+  }
+  if (mine->waiting) pe_tmem_misuse(w, pos, -1, 0, "two warps of a CTA allocate at once");
   if (theirs->wanted) {
-    if (theirs->wanted != units) pe_tmem_misuse(w, pos, -1, 0, "the CTAs of a pair allocate different numbers of columns");
-    theirs->found = pe_tmem_take(w, pos, units, mine, theirs);
-    theirs->wanted = 0;
-    peer->runnable |= theirs->waiting;
-    pe_cta_progress(cta);
-    return theirs->found;
+    *first = take_with(w, pos, units, mine, peer);
+    return true;
   }
   mine->wanted = units;
-  mine->waiting = 1u << w->warpid;
+  mine->waiting = self;
   mine->pos = pos;
-  while (mine->wanted) {
-    cta->runnable &= ~mine->waiting;
+  return false;
+}
+
+void pe_tmem_wait(pe_warp *w) {
+  pe_cta *cta = pe_self->cta;
+  while (cta->tensors->wanted) {
+    cta->runnable &= ~cta->tensors->waiting;
     pe_suspend(w);
   }
-  return mine->found;
 }
 
 bool pe_tmem_deadlock(pe_cta *cta) {

@@ -24,7 +24,7 @@ from ptxemu.text.symbols import plain_name
 
 SLICE_MS = 50  # how long a wait may keep Python from seeing Ctrl-C
 OUTPUT_BYTES = 1 << 16
-LONE_BLOCKS = "clusters of more than one block run in compiled code only, and not under the checks race and init"
+LONE_BLOCKS = "clusters of more than one block do not run under the checks race and init"
 CHUNKS = 16  # of so many bytes, between two looks at the clock
 
 

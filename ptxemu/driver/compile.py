@@ -23,6 +23,7 @@ from ptxemu.driver.link import link
 from ptxemu.driver.pipeline import LANE_PRIVATE, PASSES, Bodies, Hook, analyse, prepare
 from ptxemu.driver.requirements import find_entry, require_local
 from ptxemu.ir.block_shape import variant_of
+from ptxemu.ir.distributed import are_ranked
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.observed import Observed, tells_order
 from ptxemu.ir.ops import Function, Module, Variable
@@ -238,7 +239,7 @@ def lower_bodies(
     symbols = {routine.function: _symbol(number, others) for number, routine in enumerate(found)}
     effects = {op.effects for graph in graphs for block in graph.blocks for op in block.ops}
     waits = any(effect.counts_threads for effect in effects)
-    ranked = any("cta_group::2" in op.mods.values() for graph in graphs for block in graph.blocks for op in block.ops)
+    ranked = are_ranked(op for graph in graphs for block in graph.blocks for op in block.ops)
     unit = beside or Unit(jit.target_of(options.cpu), module.numerics, {}, False)
     unit = replace(
         unit,

@@ -11,19 +11,15 @@ from ptxemu.interpreter.lane import YIELD, Lane, Step
 from ptxemu.interpreter.memory import addresses, each, store
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Reader, Translator, bits_of, code_of_space, method
+from ptxemu.interpreter.translate import Reader, Translator, bits_of, method
 from ptxemu.ir.ops import Imm, Op, items_of
 from ptxemu.ir.types import B64, TYPES, U32, U64
 
-SECOND, VALUES, STATE = 1, 2, 3  # areas
+SECOND, VALUES, STATE, OBJECTS = 1, 2, 3, 4  # areas
 WORDS = {
     "arrive": "ARRIVE", "arrive_drop": "DROP", "init": "INIT", "inval": "INVAL", "expect_tx": "EXPECT_TX",
     "complete_tx": "COMPLETE_TX", "noComplete": "NO_COMPLETE",
 }  # fmt: skip
-
-
-def _space(t: Translator, op: Op, qualifier: str = "space") -> int:
-    return code_of_space(t.space(op, qualifier))
 
 
 # ---------------------------------------------------------------- mbarrier
@@ -41,14 +37,14 @@ Update = Callable[[Any, list[Lane], Any], None]
 
 def update_of(t: Translator, op: Op, code: int, value: Reader, name: str = "a") -> Update:
     """How lanes operate on mbarrier objects, whose addresses are the operand ``name``; old contents go to the last argument."""
-    constants = site("mbarrier", op, op=code, space=code_of_space(op.access_of(name).space))
-    address = t.address(op[name])
+    address, space = t.access(op, name)
+    constants = site("mbarrier", op, op=code, space=space)
 
     def update(warp: Any, group: list[Lane], state: Any = ffi.NULL) -> None:
         mask, at = addresses(warp, group, address)
         values = warp.grid.transfer.fill(VALUES, 4, group, value)
         warp.grid.call("pe_mbarrier", warp, constants, mask, at, values, state)
-        warp.block.progress()
+        warp.block.cluster.progress()
 
     return update
 
@@ -71,10 +67,11 @@ def mbarrier(t: Translator, op: Op) -> Step:
 def mbarrier_wait(t: Translator, op: Op) -> Step:
     """test_wait, try_wait: then the others have a turn, even where the phase is complete, so that they see it, too."""
     name = next(mod for mod in op.mods if mod.endswith("_wait")).upper()
-    constants = site("mbarrier", op, op=getattr(lib, f"PE_MBARRIER_{name}"), space=_space(t, op))
+    address, space = t.access(op, "a")
+    constants = site("mbarrier", op, op=getattr(lib, f"PE_MBARRIER_{name}"), space=space)
     read = t.reader(op["phase"], U32) if "parity" in op.mods else t.reader(op["state"], U64)
     shift = 0 if "parity" in op.mods else int(lib.PE_MBARRIER_PHASE_BIT)
-    address, write = t.address(op["a"]), t.result(op)
+    write = t.result(op)
 
     def step(warp: Any, group: list[Lane]) -> int:
         mask, at = addresses(warp, group, address)
@@ -95,27 +92,38 @@ def pending_count(t: Translator, op: Op) -> Step:
     return each(t, op, lambda lane: state(lane) & mask)
 
 
-# ---------------------------------------------------------------- clusters of one block
+# ---------------------------------------------------------------- clusters
+
+
+def _in_window(op: Op) -> bool:
+    """Whether the address is one of ``.shared::cluster``; those of 32 bits are."""
+    return "space" in op.mods or op.type() is U32
 
 
 @method("mapa")
 def mapa(t: Translator, op: Op) -> Step:
-    """Other ranks than 0 do not exist: no access can have the address."""
+    """The same place in the shared memory of another CTA; if there is none, no access can have the address."""
     kind = op.type()
-    address, rank = t.reader(op["a"], kind), t.reader(op["rank"], U32)
-    return each(t, op, lambda lane: address(lane) if not rank(lane) else -16 & bits_of(kind))
+    address, rank, mask = t.reader(op["a"], kind), t.reader(op["rank"], U32), bits_of(kind)
+    if _in_window(op):
+        return each(t, op, lambda lane: lane.warp.windows.of_rank(address(lane), rank(lane)) & mask)
+    return each(t, op, lambda lane: lane.warp.windows.moved(address(lane), rank(lane)))
 
 
 @method("getctarank")
 def getctarank(t: Translator, op: Op) -> Step:
-    return each(t, op, lambda lane: 0)
+    """The rank of the CTA whose shared memory has the address; the thread's own for addresses elsewhere."""
+    address = t.reader(op["a"], op.type())
+    if _in_window(op):
+        return each(t, op, lambda lane: lane.warp.windows.rank_in(address(lane)))
+    return each(t, op, lambda lane: lane.warp.windows.rank_of(address(lane)))
 
 
 @method("cluster_cancel")
 def cluster_cancel(t: Translator, op: Op) -> Step:
-    """clusterlaunchcontrol.try_cancel: each lane takes the block that would begin next."""
-    constants = site("cancel", op, space=_space(t, op), multicast=int("multicast" in op.mods))
-    target, told = t.address(op["a"]), t.address(op["m"])
+    """clusterlaunchcontrol.try_cancel: each lane takes the cluster that would begin next."""
+    (target, space), (told, _) = t.access(op, "a"), t.access(op, "m")
+    constants = site("cancel", op, space=space, multicast=int("multicast" in op.mods))
 
     def step(warp: Any, group: list[Lane]) -> None:
         for lane in group:
@@ -123,7 +131,7 @@ def cluster_cancel(t: Translator, op: Op) -> Step:
             objects = warp.grid.transfer.fill(SECOND, 8, [lane], told)
             with warp.grid.offer():
                 warp.grid.call("pe_cluster_cancel", warp, constants, mask, at, objects)
-        warp.block.progress()
+        warp.block.cluster.progress()
 
     return step
 
@@ -147,28 +155,26 @@ def cancel_query(t: Translator, op: Op) -> Step:
 # ---------------------------------------------------------------- copies
 
 
-def _sides(t: Translator, op: Op) -> Callable[[Any, list[Lane]], tuple[int, Any, Any]]:
-    """The lanes as a mask, and their target and source addresses."""
-    target, source = t.address(op["d"]), t.address(op["s"])
+Sides = Callable[[Any, list[Lane]], tuple[int, Any, Any]]
+
+
+def _sides(t: Translator, instruction: Op, /, **fields: int) -> tuple[Any, Sides]:
+    """What is constant about a copy; and the lanes as a mask, and their target and source addresses."""
+    (target, to_space), (source, from_space) = t.access(instruction, "d"), t.access(instruction, "s")
 
     def find(warp: Any, group: list[Lane]) -> tuple[int, Any, Any]:
         mask, to = addresses(warp, group, target)
         return mask, to, warp.grid.transfer.fill(SECOND, 8, group, source)
 
-    return find
-
-
-def _site(t: Translator, instruction: Op, /, **fields: int) -> Any:
-    spaces = {"target": _space(t, instruction, "dst"), "source": _space(t, instruction, "src")}
-    return site("copy", instruction, **spaces, **fields)
+    return site("copy", instruction, target=to_space, source=from_space, **fields), find
 
 
 @method("copy")
 def copy(t: Translator, op: Op) -> Step:
     """cp.async: what is not read (``src-size``, ``ignore-src``) becomes zeros."""
-    size, sides = op["immsize"], _sides(t, op)
+    size = op["immsize"]
     assert isinstance(size, Imm)
-    constants, whole = _site(t, op, size=size.bits), size.bits
+    (constants, sides), whole = _sides(t, op, size=size.bits), size.bits
     given: Reader | None = None
     if "ignore" in op.row.names:
         ignored = t.operand(op, "ignore")
@@ -191,22 +197,10 @@ def _completion(t: Translator, op: Op) -> Update | None:
     return update_of(t, op, int(lib.PE_MBARRIER_COMPLETE_TX), t.reader(op["size"], U32), "m")
 
 
-def receivers(t: Translator, op: Op) -> Callable[[list[Lane]], list[Lane]]:
-    """The lanes whose copies go to the only block of the cluster: of a multicast, those whose ranks have bit 0."""
-    if "multicast" not in op.mods:
-        return lambda group: group
-    ranks = t.reader(op["ctas"], TYPES["b16"])
-    return lambda group: [lane for lane in group if ranks(lane) & 1]
-
-
-def _bulk(t: Translator, op: Op, function: str, constants: Any, chosen: Reader | None, takes_mask: bool) -> Step:
-    sides, size, complete = _sides(t, op), t.reader(op["size"], U32), _completion(t, op)
-    to_self = receivers(t, op)
+def _bulk(t: Translator, op: Op, function: str, constants: Any, sides: Sides, chosen: Reader | None, takes_mask: bool) -> Step:
+    size, complete = t.reader(op["size"], U32), _completion(t, op)
 
     def step(warp: Any, group: list[Lane]) -> None:
-        group = to_self(group)
-        if not group:
-            return
         mask, to, source = sides(warp, group)
         more = [warp.grid.transfer.fill(VALUES, 4, group, size)]
         if takes_mask:
@@ -220,15 +214,46 @@ def _bulk(t: Translator, op: Op, function: str, constants: Any, chosen: Reader |
 
 @method("bulk_copy")
 def bulk_copy(t: Translator, op: Op) -> Step:
+    constants, sides = _sides(t, op)
+    if "multicast" in op.mods:
+        return _multicast(t, op, constants, sides)
     chosen = t.reader(op["bytes"], TYPES["u16"]) if "mask" in op.mods else None
-    return _bulk(t, op, "pe_bulk_copy", _site(t, op), chosen, True)
+    return _bulk(t, op, "pe_bulk_copy", constants, sides, chosen, True)
+
+
+class Receivers:
+    """The CTAs of the cluster that an operand names, as bits, and what is told there: the mbarrier of its operand ``name``."""
+
+    def __init__(self, t: Translator, op: Op, code: int, name: str) -> None:
+        self._objects, space = t.access(op, name)
+        self._ranks = t.reader(op["ctas"], TYPES["b16"])
+        self.site = site("mbarrier", op, op=code, space=space)
+
+    def objects(self, warp: Any, area: int, group: list[Lane]) -> Any:
+        return warp.grid.transfer.fill(area, 8, group, self._objects)
+
+    def ranks(self, warp: Any, area: int, group: list[Lane]) -> Any:
+        return warp.grid.transfer.fill(area, 2, group, self._ranks)
+
+
+def _multicast(t: Translator, op: Op, constants: Any, sides: Sides) -> Step:
+    """The same in every CTA of the cluster that the operand names, and its mbarrier."""
+    told, size = Receivers(t, op, int(lib.PE_MBARRIER_COMPLETE_TX), "m"), t.reader(op["size"], U32)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        ends, sizes = sides(warp, group), warp.grid.transfer.fill(VALUES, 4, group, size)
+        ranks, objects = told.ranks(warp, STATE, group), told.objects(warp, OBJECTS, group)
+        warp.grid.call("pe_bulk_multicast", warp, constants, told.site, *ends, sizes, ranks, objects)
+        warp.block.cluster.progress()
+
+    return step
 
 
 @method("bulk_reduce")
 def bulk_reduce(t: Translator, op: Op) -> Step:
     kind = op.type()
-    constants = _site(t, op, op=operation(op, kind), type=type_code(kind.name))
-    return _bulk(t, op, "pe_bulk_reduce", constants, None, False)
+    constants, sides = _sides(t, op, op=operation(op, kind), type=type_code(kind.name))
+    return _bulk(t, op, "pe_bulk_reduce", constants, sides, None, False)
 
 
 def _telling(t: Translator, op: Op, step: Step, size: int) -> Step:
@@ -257,8 +282,8 @@ def red_async(t: Translator, op: Op) -> Step:
 @method("st_bulk")
 def st_bulk(t: Translator, op: Op) -> Step:
     """Zeros."""
-    constants = site("copy", op, target=_space(t, op))
-    address, size = t.address(op["a"]), t.reader(op["size"], B64)
+    (address, space), size = t.access(op, "a"), t.reader(op["size"], B64)
+    constants = site("copy", op, target=space)
 
     def step(warp: Any, group: list[Lane]) -> None:
         _, at = addresses(warp, group, address)

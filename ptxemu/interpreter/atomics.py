@@ -8,7 +8,7 @@ from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.memory import addresses, lane_data
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Translator, code_of_space, method, write_all
+from ptxemu.interpreter.translate import Translator, method, write_all
 from ptxemu.ir.operations import find
 from ptxemu.ir.ops import Op
 from ptxemu.ir.strength import strength
@@ -31,8 +31,7 @@ def atomic(t: Translator, op: Op) -> Step:
     kind = op.type()
     operands = [t.readers(op[name], kind) for name in ("bc" if op.mods["op"] == "cas" else "b")]
     count, size = len(operands[0]), kind.bytes
-    address, writers = t.address(op["a"]), t.writers(op)
-    space = code_of_space(t.space(op))
+    (address, space), writers = t.access(op, "a"), t.writers(op)
     scopes = {"system": int(op.mods.get("scope") == "sys"), "order": strength(op)}
     constants = site("atom", op, op=operation(op, kind), type=type_code(kind.name), space=space, count=count, **scopes)
     wanted = any(write is not None for write in writers)

@@ -1,4 +1,4 @@
-"""The barriers of a block (PTX ISA "bar, barrier", "barrier.cluster")."""
+"""The barriers of a block and of a cluster (PTX ISA "bar, barrier", "barrier.cluster"), and where pairs of blocks meet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ptxemu.ir.block_shape import LANES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ptxemu.interpreter.machine import Block, Warp
+    from ptxemu.interpreter.machine import Block, Cluster, Warp
 
 WARPGROUP = 4  # warps
 
@@ -48,7 +48,6 @@ class Barriers:
     def __init__(self, block: Block) -> None:
         self.block = block
         self.active: dict[int, Barrier] = {}
-        self.cluster = Cluster(block)
 
     def arrive(
         self, warp: Warp, lanes: list[Lane], number: int, count: int, how: Arrival, votes: list[bool],
@@ -82,12 +81,9 @@ class Barriers:
         """Lanes of a warp have exited: those that wait for all others may be all."""
         for number in list(self.active):
             self._review(number)
-        self.cluster.review()
 
     def deadlock(self) -> None:
-        """Nothing in the block can run any more."""
-        for warp in self.block.warps:
-            warp.meetings.stuck()
+        """A fault if a warp waits here."""
         for number, barrier in sorted(self.active.items()):
             if barrier.waiting:
                 expected, arrived = barrier.count or self._live(), barrier.arrived
@@ -95,7 +91,6 @@ class Barriers:
                 note = f"{name} waits for {expected} threads, {arrived} arrived and no warp can run"
                 warp = min((lane.warp for lane, _ in barrier.waiting), key=lambda warp: warp.index)
                 warp.fault(lib.PE_DEADLOCK, barrier.pos, -1, note)
-        self.cluster.deadlock()
 
     def _live(self) -> int:
         return LANES * sum(1 for warp in self.block.warps if warp.live)
@@ -119,7 +114,7 @@ class Barriers:
         if not barrier.count and not self._all_here(barrier):
             return
         del self.active[number]
-        self.block.progress()
+        self.block.cluster.progress()
         for lane, finish in barrier.waiting:
             lane.state = READY
             finish(lane, barrier.votes)
@@ -137,11 +132,11 @@ class Barriers:
         raise AssertionError
 
 
-class Cluster:
-    """barrier.cluster of a cluster of one block: arrival and wait are two instructions."""
+class ClusterBarrier:
+    """barrier.cluster: arrival and wait are two instructions."""
 
-    def __init__(self, block: Block) -> None:
-        self.block = block
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
         self.arrived: set[Lane] = set()  # in this phase
         self.passes: set[Lane] = set()  # in the last one, without having waited yet
         self.waiting: list[Lane] = []
@@ -166,21 +161,56 @@ class Cluster:
         self.review()
 
     def review(self) -> None:
-        lanes = [lane for warp in self.block.warps for lane in warp.lanes if lane.state != EXITED]
+        """All that have not exited may have arrived: the next phase begins."""
+        lanes = (lane for warp in self.cluster.warps for lane in warp.lanes if lane.state != EXITED)
         if self.arrived and all(lane in self.arrived for lane in lanes):
             self.passes |= self.arrived
             self.arrived = set()
-            self.block.progress()
+            self.cluster.progress()
         for lane in [lane for lane in self.waiting if lane in self.passes]:
             lane.state = READY
             self.waiting.remove(lane)
             self.passes.remove(lane)
 
     def deadlock(self) -> None:
+        """A fault if a warp waits here."""
         if self.waiting:
-            warp = min((lane.warp for lane in self.waiting), key=lambda warp: warp.index)
+            warp = min((lane.warp for lane in self.waiting), key=lambda warp: (warp.block.number, warp.index))
             warp.fault(lib.PE_DEADLOCK, self.pos, -1, "barrier.cluster: no warp can run")
 
     def _misuse(self, warp: Warp, pos: int, lane: Lane, what: str) -> NoReturn:
         warp.fault(lib.PE_BARRIER_MISUSE, pos, lane.index, what)
         raise AssertionError
+
+
+class Pairing:
+    """Where a block waits for the other one of its pair, as both allocate tensor memory together (PTX ISA, "tcgen05.alloc")."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.waiting: list[Lane] = []
+        self.pos = 0
+        self._ask: Callable[[], bool] = bool
+
+    def come(self, lanes: list[Lane], pos: int, ask: Callable[[], bool]) -> None:
+        """A warp comes; ``ask`` tells whether the other block has, and has the effect if so."""
+        if not ask():
+            for lane in lanes:
+                lane.state = WAITING
+            self.waiting, self.pos, self._ask = lanes, pos, ask
+            return
+        self.block.peer.pairing.go_on()
+        self.block.cluster.progress()
+
+    def go_on(self) -> None:
+        """Who waits has got what it waits for."""
+        self._ask()
+        for lane in self.waiting:
+            lane.state = READY
+        self.waiting = []
+
+    def deadlock(self) -> None:
+        """A fault if a warp waits here."""
+        if self.waiting:
+            note = "tcgen05.alloc: the other CTA of the pair does not come, and no warp can run"
+            self.waiting[0].warp.fault(lib.PE_DEADLOCK, self.pos, -1, note)

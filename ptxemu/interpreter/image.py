@@ -10,6 +10,7 @@ from ptxemu.dialects import PTX
 from ptxemu.driver.requirements import find_entry, require_linked, require_local, require_supported
 from ptxemu.interpreter.control import targets
 from ptxemu.interpreter.translate import METHODS, Code, Translator
+from ptxemu.ir.distributed import are_ranked
 from ptxemu.ir.ops import Function, Module
 from ptxemu.isa import rows
 from ptxemu.lower.core.emit import ELEMENTWISE
@@ -70,8 +71,9 @@ def image_of(module: Module, entry: str) -> Image:
         require_supported(module.source, function.body or [])
         require_local(module.source, function, codes[function].frame_bytes)
     layout = _layout(module, kernel, functions)
+    ranked = are_ranked(op for function in functions for op in function.ops)
     for code in codes.values():
-        translate(module, Translator(code, layout, codes, module.numerics))
+        translate(module, Translator(code, layout, codes, module.numerics, ranked))
     calls = any(op.call is not None and op.call.real for function in functions for op in function.ops)
     stacked = calls or any("stack" in op.row.effects.implicit.writes for function in functions for op in function.ops)
     frames = sum(code.frame_bytes + code.align for code in codes.values()) if calls else codes[kernel].frame_bytes

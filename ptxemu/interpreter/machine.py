@@ -1,4 +1,4 @@
-"""The machine: blocks, warps and lanes, and whose turn it is.
+"""The machine: clusters, blocks, warps and lanes, and whose turn it is.
 
 Every lane has a program counter and frames of its own.  Lanes of a warp that are at the same place go on together, those that
 are behind first, so that they catch up; a group that takes long gives the others a turn, so that every lane makes progress
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.launch import blocks_of
-from ptxemu.interpreter.barriers import Barriers
+from ptxemu.interpreter.barriers import Barriers, ClusterBarrier, Pairing
+from ptxemu.interpreter.distributed import Windows
 from ptxemu.interpreter.lane import EXITED, READY, SPLIT, WAITING, YIELD, Lane, Stopped
 from ptxemu.interpreter.meetings import Meetings
 from ptxemu.interpreter.schedule import Schedule
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
     from ptxemu.interpreter.observer import Watch
     from ptxemu.interpreter.translate import Code
 
-PATIENCE = 40  # turns of a block before the next one is begun beside it
-MAX_RESIDENT = 64
+PATIENCE = 40  # turns of a cluster before the next one is begun beside it
+MAX_RESIDENT = 64  # blocks
 STUCK = 2000  # rounds in which all that can run has only waited for mbarriers
 
 
@@ -34,9 +36,11 @@ class Warp:
     """A warp; ``w`` is the runtime's record of it."""
 
     def __init__(self, block: Block, index: int, code: Code) -> None:
-        self.block, self.grid = block, block.grid
+        self.block: Block = block
+        self.grid: Grid = block.grid
         self.w: Any = lib.pe_session_warp(self.grid.session, block.place, index)
         self.index = index
+        self.windows = Windows(self.w)
         self.lanes = [Lane(self, lane, code) for lane in range(LANES) if self.w.active >> lane & 1]
         self.meetings = Meetings(self)
         self.clock = 0
@@ -110,9 +114,10 @@ class Warp:
         for lane in group:
             lane.state = EXITED
             self.w.exited |= lane.bit
-        self.block.progress()
+        self.block.cluster.progress()
         self.meetings.review()
         self.block.barriers.left(self)
+        self.block.cluster.barrier.review()
         return SPLIT
 
     def fault(self, kind: int, pos: int, lane: int, note: str = "", *, space: int = 0, address: int = 0, size: int = 0) -> None:
@@ -124,11 +129,29 @@ class Warp:
 class Block:
     """A block of the grid, in one of the session's places."""
 
-    def __init__(self, grid: Grid, place: int, number: int, code: Code) -> None:
-        self.grid, self.place, self.number = grid, place, number
-        grid.place(place, number)
-        self.barriers = Barriers(self)
-        self.warps = [Warp(self, index, code) for index in range(grid.warps)]
+    def __init__(self, cluster: Cluster, rank: int) -> None:
+        self.cluster: Cluster = cluster
+        self.grid = cluster.grid
+        self.rank: int = rank
+        self.place, self.number = cluster.place + rank, cluster.first + rank
+        self.barriers, self.pairing = Barriers(self), Pairing(self)
+        self.warps = [Warp(self, index, self.grid.code) for index in range(self.grid.warps)]
+
+    @property
+    def peer(self) -> Block:
+        """The other one of its pair."""
+        return self.cluster.blocks[self.rank ^ 1]
+
+
+class Cluster:
+    """Blocks of the grid that run together, in the session's places from one on; ``first`` is the number of the first."""
+
+    def __init__(self, grid: Grid, place: int, first: int) -> None:
+        self.grid, self.place, self.first = grid, place, first
+        grid.place(place, first)
+        self.barrier = ClusterBarrier(self)
+        self.blocks = [Block(self, rank) for rank in range(grid.cluster)]
+        self.warps = [warp for block in self.blocks for warp in block.warps]
         self.turns = 0
         self.stuck = 0
 
@@ -149,11 +172,21 @@ class Block:
         if ran:
             self.stuck = self.stuck + 1 if all(warp.polling for warp in ran) else 0
         elif not self.done and not self.grid.waits_elsewhere(self) and not self._give_up():
-            self.barriers.deadlock()
+            self._deadlock()
 
     def _give_up(self) -> bool:
         """Instructions that wait for whole warps are executed by those that came; false if there are none."""
         return any([warp.meetings.force() for warp in self.warps])
+
+    def _deadlock(self) -> None:
+        """Nothing can run any more."""
+        for warp in self.warps:
+            warp.meetings.stuck()
+        for block in self.blocks:
+            block.barriers.deadlock()
+        for block in self.blocks:
+            block.pairing.deadlock()
+        self.barrier.deadlock()
 
 
 class Grid:
@@ -166,17 +199,27 @@ class Grid:
         self.schedule.begin()
         threads = config.block[0] * config.block[1] * config.block[2]
         self.threads, self.warps = threads, -(-threads // LANES)
-        every = range(config.first, config.first + blocks_of(config))
-        self.numbers = every if watch is None else watch.observer.chosen(every)
-        self.blocks = len(self.numbers)
+        self.cluster = max(1, config.cluster[0]) * max(1, config.cluster[1]) * max(1, config.cluster[2])
+        self.firsts = self._chosen(range(config.first, config.first + blocks_of(config)))
+        self.blocks = len(self.firsts) * self.cluster
         self.cooperative = bool(config.cooperative)
         self.transfer = Transfer()
-        self.resident: list[Block] = []
-        self.begun = 0
+        self.clusters: list[Cluster] = []  # that are run
+        self.begun = 0  # clusters
         self.arrived: list[Lane] = []  # at the barrier of the grid
         self.host_stack = config.stack_bytes // LANES  # that frames of one thread may take
         self._call = ffi.new("pe_call *")
         self._observed = bool(lib.pe_session_observed(session))
+
+    def _chosen(self, every: range) -> list[int]:
+        """The first blocks of the clusters that are run: one is run as a whole."""
+        numbers = every if self.watch is None else self.watch.observer.chosen(every)
+        return sorted({number - number % self.cluster for number in numbers})
+
+    @property
+    def resident(self) -> list[Block]:
+        """The blocks that have begun and whose clusters have not ended, in order."""
+        return [block for cluster in sorted(self.clusters, key=lambda one: one.first) for block in cluster.blocks]
 
     def call(self, name: str, warp: Warp, *arguments: Any) -> int:
         """A function of the runtime for a warp; its result. Raises Stopped if it does not return."""
@@ -195,51 +238,53 @@ class Grid:
         if self._observed:
             self.call("pe_lanes_arrive", warp, pos, number, sum(lane.bit for lane in lanes))
 
-    def place(self, place: int, number: int) -> None:
-        if lib.pe_session_place(self.session, place, number):
+    def place(self, place: int, first: int) -> None:
+        if lib.pe_session_place(self.session, place, first):
             raise MemoryError
 
     @contextmanager
     def offer(self) -> Iterator[None]:
-        """The next block is cancelled within. Blocks of cooperative launches count as started."""
-        left = self.begun < self.blocks and not self.cooperative
-        lib.pe_session_offer(self.session, self.numbers[self.begun] if left else 0, left)
+        """The next cluster is cancelled within. Those of cooperative launches count as started."""
+        left = self.begun < len(self.firsts) and not self.cooperative
+        lib.pe_session_offer(self.session, self.firsts[self.begun] if left else 0, left)
         yield
         self.begun += left
 
     def run(self) -> None:
-        """All blocks, one after another; more at a time where they wait for each other. Raises Stopped."""
-        while self._admit() or self.resident:
-            for block in list(self.resident):
-                block.round()
-                if block.done:
-                    self.resident.remove(block)
+        """All clusters, one after another; more at a time where they wait for each other. Raises Stopped."""
+        while self._admit() or self.clusters:
+            for cluster in list(self.clusters):
+                cluster.round()
+                if cluster.done:
+                    self.clusters.remove(cluster)
                     lib.pe_session_complete(self.session)
             self._look_for_deadlock()
 
+    def _may_admit(self) -> bool:
+        """Whether the clusters that run do not end, or may wait for all others."""
+        patient = all(cluster.turns >= PATIENCE for cluster in self.clusters)
+        return self.cooperative or (patient and (len(self.clusters) + 1) * self.cluster <= MAX_RESIDENT)
+
     def _admit(self) -> bool:
-        """Begin a block if the others are done, or do not end."""
-        if self.begun == self.blocks:
+        """Begin a cluster if the others are done, or do not end."""
+        if self.begun == len(self.firsts) or (self.clusters and not self._may_admit()):
             return False
-        patient = all(block.turns >= PATIENCE for block in self.resident)
-        if self.resident and not (patient and len(self.resident) < MAX_RESIDENT) and not self.cooperative:
-            return False
-        taken = {block.place for block in self.resident}
-        place = next(place for place in range(len(taken) + 1) if place not in taken)
+        taken = {cluster.place for cluster in self.clusters}
+        place = next(place for place in count(0, self.cluster) if place not in taken)
         try:
-            self.resident.append(Block(self, place, self.numbers[self.begun], self.code))
+            self.clusters.append(Cluster(self, place, self.firsts[self.begun]))
         except MemoryError:
-            if not self.resident or self.cooperative:
+            if not self.clusters or self.cooperative:
                 raise
             return False
         self.begun += 1
-        for block in self.resident:
-            block.turns = 0
+        for cluster in self.clusters:
+            cluster.turns = 0
         return True
 
-    def waits_elsewhere(self, block: Block) -> bool:
-        """Whether a block may wait for another one: at the barrier of the grid."""
-        return any(lane.warp.block is block for lane in self.arrived)
+    def waits_elsewhere(self, cluster: Cluster) -> bool:
+        """Whether a cluster may wait for another one: at the barrier of the grid."""
+        return any(lane.warp.block.cluster is cluster for lane in self.arrived)
 
     def arrive(self, warp: Warp, pos: int, group: list[Lane]) -> int:
         """The barrier of the grid."""
@@ -254,6 +299,7 @@ class Grid:
         return SPLIT
 
     def _look_for_deadlock(self) -> None:
-        if self.resident and self.begun == self.blocks and all(block.stuck > STUCK for block in self.resident):
-            warp = next(warp for warp in self.resident[0].warps if warp.polling)
+        none_left = self.begun == len(self.firsts)
+        if self.clusters and none_left and all(cluster.stuck > STUCK for cluster in self.clusters):
+            warp = next(warp for warp in self.clusters[0].warps if warp.polling)
             self.call("pe_lanes_mbarrier_deadlock", warp)

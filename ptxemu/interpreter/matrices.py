@@ -10,7 +10,7 @@ from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.meetings import ALL, Meeting
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Reader, Translator, code_of_space, method, write_all
+from ptxemu.interpreter.translate import Reader, Translator, method, write_all
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op, Vec
 from ptxemu.ir.types import B32, B64, TYPES
@@ -164,12 +164,11 @@ def _wmma(t: Translator, op: Op, function: str, sources: list[tuple[Reader, int]
     rows, columns = {"a": (m, k), "b": (n, k)}.get(role, (m, n))
     across = column_major != (role == "b")  # of b, the columns are what the fragment has as rows
     codes = {"a": lib.PE_WMMA_A, "b": lib.PE_WMMA_B}
-    space = code_of_space(t.space(op))
+    address, space = t.access(op, "p")
     constants = site(
         "wmma", op, space=space, rows=rows, columns=columns, bits=BITS[op.mods["type"]], role=codes.get(role, lib.PE_WMMA_C),
         across=across, registers=count,
     )  # fmt: skip
-    address = t.address(op["p"])
     step = t.reader(op["stride"], B32) if op["stride"] is not None else (lambda lane: rows if across else columns)
 
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
@@ -193,7 +192,7 @@ def wmma_store(t: Translator, op: Op) -> Step:
 
 def _rows(t: Translator, op: Op, function: str, sources: list[tuple[Reader, int]]) -> Step:
     """ldmatrix, stmatrix: lanes give the addresses of rows."""
-    address, space = t.address(op["p"]), code_of_space(t.space(op))
+    address, space = t.access(op, "p")
     _, constants = rows_of(op.mods)
 
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:

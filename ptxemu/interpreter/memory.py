@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ptxemu.interpreter.lane import Lane, Step
-from ptxemu.interpreter.translate import Reader, Translator, Writer, bits_of, code_of_space, method, nearest, write_all
+from ptxemu.interpreter.translate import Reader, Translator, Writer, bits_of, method, nearest, write_all
 from ptxemu.ir.ops import Imm, Op, Reg, SymRef
 from ptxemu.ir.types import U32, U64, ScalarType
+from ptxemu.isa.table import CLUSTER_SHARED
 from ptxemu.lower.core.layout import STARTS
 
 STACK_ALIGN = 8
@@ -23,8 +24,7 @@ def addresses(warp: Any, group: list[Lane], address: Reader) -> tuple[int, Any]:
 
 def load_into(t: Translator, op: Op, writers: list[Writer | None], kind: ScalarType) -> Step:
     """Elements of one type from consecutive places."""
-    named = t.space(op, operand=op["a"])
-    address, space = t.address(op["a"], named), code_of_space(named)
+    address, space = t.access(op, "a")
     size, count, pos = kind.bytes, len(writers), op.pos
 
     def step(warp: Any, group: list[Lane]) -> None:
@@ -47,7 +47,7 @@ def load(t: Translator, op: Op) -> Step:
 def store(t: Translator, op: Op) -> Step:
     kind = op.type_of("v")
     assert kind is not None
-    address, space = t.address(op["a"]), code_of_space(t.space(op, operand=op["a"]))
+    address, space = t.access(op, "a")
     readers, size, pos = t.readers(op["v"], kind), kind.bytes, op.pos
     count = len(readers)
 
@@ -106,13 +106,28 @@ def _local_base(lane: Lane) -> int:
     return int(w.local_base + lane.index * w.local_size)
 
 
+def _window(op: Op) -> str:
+    """The state space, without its ``::cta`` refinement."""
+    return op.mods["space"].partition("::")[0]
+
+
+def _cvta_shared(t: Translator, op: Op) -> Step:
+    """Addresses of shared memory may be those of other CTAs of the cluster; variables are the thread's own."""
+    read, mask, ranked = _generic(t, op), bits_of(op.dst_types[0]), t.ranked
+    if "to" in op.mods:
+        return each(t, op, lambda lane: lane.warp.windows.shared(read(lane), ranked) & mask)
+    if isinstance(op["a"], SymRef) and not ranked:
+        return each(t, op, lambda lane: lane.warp.windows.own + read(lane) & mask)
+    return each(t, op, lambda lane: lane.warp.windows.generic(read(lane)) & mask)
+
+
 @method("cvta")
 def cvta(t: Translator, op: Op) -> Step:
     """Shared and local addresses are offsets in their windows; the others are generic already, but perhaps in 32 bits."""
-    read, sign, mask = _generic(t, op), -1 if "to" in op.mods else 1, bits_of(op.dst_types[0])
-    space = t.space(op)
+    space = _window(op)
     if space == "shared":
-        return each(t, op, lambda lane: read(lane) + sign * lane.warp.w.shared_base & mask)
+        return _cvta_shared(t, op)
+    read, sign, mask = _generic(t, op), -1 if "to" in op.mods else 1, bits_of(op.dst_types[0])
     if space == "local":
         return each(t, op, lambda lane: read(lane) + sign * _local_base(lane) & mask)
     if space in STARTS and "to" not in op.mods and not isinstance(op["a"], SymRef):
@@ -126,21 +141,24 @@ def _unshortened(w: Any, start: str, address: int) -> int:
 
 @method("isspacep")
 def isspacep(t: Translator, op: Op) -> Step:
-    read, space = _generic(t, op), t.space(op)
+    read, space = _generic(t, op), _window(op)
+    own = space == "shared" and op.mods["space"] != CLUSTER_SHARED
 
-    def windows(lane: Lane) -> dict[str, tuple[int, int]]:
+    def ranges(lane: Lane) -> dict[str, tuple[int, int]]:
         w = lane.warp.w
         return {
-            "shared": (w.shared_base, w.shared_size), "local": (w.local_base, w.local_size * 32),
-            "const": (w.const_base, w.const_size), "param": (w.param_base, w.param_size),
+            "local": (w.local_base, w.local_size * 32), "const": (w.const_base, w.const_size),
+            "param": (w.param_base, w.param_size),
         }  # fmt: skip
 
     def inside(lane: Lane) -> int:
-        address = read(lane)
-        found = [name for name, (base, size) in windows(lane).items() if 0 <= address - base < size]
-        if space in ("shared", "local", "const", "param"):
-            return int(space in found)
-        return int(not found or found == ["param"])
+        address, windows = read(lane), lane.warp.windows
+        if own:
+            return int(0 <= address - windows.own < windows.size)
+        found = {name for name, (base, size) in ranges(lane).items() if 0 <= address - base < size}
+        if windows.within(address):
+            found.add("shared")
+        return int(space in found if space != "global" else found <= {"param"})
 
     return each(t, op, inside)
 

@@ -43,7 +43,7 @@ class Stand:
 
 def stands(grid: Grid) -> Iterator[Stand]:
     """Where all warps of all blocks are that have begun and not ended."""
-    for block in sorted(grid.resident, key=lambda block: block.number):
+    for block in grid.resident:
         for warp in block.warps:
             yield from stands_of(warp)
 
@@ -72,8 +72,10 @@ def waits_for(lane: Lane) -> str:
         if any(other is lane for other, _ in barrier.waiting):
             threads = sum(1 for warp in lane.warp.block.warps for other in warp.lanes if other.state != EXITED)
             return at_barrier(number, barrier.arrived, barrier.count or threads)
-    if lane in barriers.cluster.waiting:
+    if lane in lane.warp.block.cluster.barrier.waiting:
         return "barrier.cluster"
+    if lane in lane.warp.block.pairing.waiting:
+        return "the other block of its pair"
     return "the barrier of the grid" if lane in lane.warp.grid.arrived else "others"
 
 

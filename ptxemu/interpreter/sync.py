@@ -79,7 +79,7 @@ def wgmma_wait(t: Translator, op: Op) -> Step:
 
 @method("cluster_arrive")
 def cluster_arrive(t: Translator, op: Op) -> Step:
-    return lambda warp, group: warp.block.barriers.cluster.arrive(warp, group, op.pos)
+    return lambda warp, group: warp.block.cluster.barrier.arrive(warp, group, op.pos)
 
 
 @method("cluster_wait")
@@ -89,7 +89,7 @@ def cluster_wait(t: Translator, op: Op) -> Step:
     def step(warp: Any, group: list[Lane]) -> int:
         for lane in group:
             lane.pc = after
-        warp.block.barriers.cluster.wait(warp, group, op.pos)
+        warp.block.cluster.barrier.wait(warp, group, op.pos)
         return SPLIT
 
     return step

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.interpreter.asynchronous import receivers, update_of
-from ptxemu.interpreter.lane import Lane, Step
+from ptxemu.interpreter.asynchronous import Receivers, update_of
+from ptxemu.interpreter.lane import SPLIT, Lane, Step
 from ptxemu.interpreter.matrices import Fragments, registers_of, together
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import rows, site
-from ptxemu.interpreter.translate import Reader, Translator, code_of_space, method
+from ptxemu.interpreter.translate import Reader, Translator, method
 from ptxemu.ir.ops import Addr, Op
 from ptxemu.ir.types import B32, B64
 from ptxemu.isa.multiplication import ctas_of, tensor_columns_of, tensor_constants_of, tensor_copy_of
@@ -41,8 +41,33 @@ def _whole(t: Translator, op: Op, function: str, *operands: Reader, before: tupl
 
 @method("tmem_alloc")
 def alloc(t: Translator, op: Op) -> Step:
-    space = code_of_space(op.access_of("a").space)
-    return _whole(t, op, "pe_tmem_alloc", t.operand(op, "columns"), t.address(op["a"]), before=(ctas_of(op), space))
+    address, space = t.access(op, "a")
+    if ctas_of(op) > 1:
+        return _alloc_both(t, op, address, space)
+    return _whole(t, op, "pe_tmem_alloc", t.operand(op, "columns"), address, before=(1, space))
+
+
+def _alloc_both(t: Translator, op: Op, address: Reader, space: int) -> Step:
+    """Who comes first waits for the other CTA of the pair, and asks again when that has come."""
+    columns, after = t.operand(op, "columns"), t.after
+
+    def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
+        first, constants = _first(lanes), (op.pos, ctas_of(op), space, mask_of(lanes))
+
+        def ask() -> bool:
+            return bool(warp.grid.call("pe_tmem_alloc", warp, *constants, columns(first), address(first)))
+
+        warp.block.pairing.come(lanes, op.pos, ask)
+
+    meet = together(t, op, [], 0, run)
+
+    def step(warp: Any, group: list[Lane]) -> int:
+        for lane in group:
+            lane.pc = after
+        meet(warp, group)
+        return SPLIT
+
+    return step
 
 
 @method("tmem_dealloc")
@@ -58,12 +83,16 @@ def give_up(t: Translator, op: Op) -> Step:
 @method("tmem_commit")
 def commit(t: Translator, op: Op) -> Step:
     """An arrival, as all that was issued is complete."""
-    update, to_self = update_of(t, op, int(lib.PE_MBARRIER_ARRIVE), lambda lane: 1), receivers(t, op)
+    if "multicast" not in op.mods:
+        update = update_of(t, op, int(lib.PE_MBARRIER_ARRIVE), lambda lane: 1)
+        return lambda warp, group: update(warp, group, ffi.NULL)
+    told = Receivers(t, op, int(lib.PE_MBARRIER_ARRIVE), "a")
 
     def step(warp: Any, group: list[Lane]) -> None:
-        told = to_self(group)
-        if told:
-            update(warp, told, ffi.NULL)
+        ranks, objects = told.ranks(warp, LEFT, group), told.objects(warp, RIGHT, group)
+        ones = warp.grid.transfer.fill(SUMS, 4, group, lambda lane: 1)
+        warp.grid.call("pe_mbarrier_multicast", warp, told.site, mask_of(group), objects, ones, ranks)
+        warp.block.cluster.progress()
 
     return step
 

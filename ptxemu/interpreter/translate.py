@@ -86,8 +86,11 @@ def bits_of(kind: ScalarType) -> int:
 class Translator:
     """Makes the code of one function from its body."""
 
-    def __init__(self, code: Code, layout: KernelLayout, codes: dict[Function, Code], numerics: Numerics) -> None:
+    def __init__(
+        self, code: Code, layout: KernelLayout, codes: dict[Function, Code], numerics: Numerics, ranked: bool = False
+    ) -> None:
         self.code, self.layout, self.codes, self.numerics = code, layout, codes, numerics
+        self.ranked = ranked  # addresses of shared memory name their CTA (ir/distributed.py)
         self.labels, self.slots = code.labels, code.slots
         self.constants: dict[int, int] = {}
         self.pos = code.function.pos  # of the instruction that is being translated
@@ -220,8 +223,33 @@ class Translator:
 
     # -- addresses
 
+    def access(self, op: Op, name: str) -> tuple[Reader, int]:
+        """The address of an access, and the runtime's number of its space: one in the shared memory of a cluster is generic."""
+        operand, space = op[name], op.access_of(name).space
+        assert isinstance(operand, Addr), operand
+        computed = isinstance(operand.base, Reg)
+        if space == CLUSTER and computed:
+            read = self.address(operand)
+            return (lambda lane: lane.warp.windows.accessed(read(lane))), int(lib.PE_GENERIC)
+        if self._in_mailbox(op, operand):
+            space = "local"
+        space = "shared" if space == CLUSTER else space  # a variable, or a number
+        read = self.address(operand, space)
+        code = int(getattr(lib, f"PE_{space.upper()}"))
+        if self.ranked and space == "shared" and computed:
+            return (lambda lane: lane.warp.windows.stripped(read(lane))), code
+        return read, code
+
+    def _in_mailbox(self, op: Op, operand: Addr) -> bool:
+        """Whether it is a parameter of a device function, or of a call: those are in local memory."""
+        base = operand.base
+        if isinstance(base, SymRef):
+            return base.symbol in self.code.offsets and base.symbol.space == "param"
+        named = not MAILBOXES.isdisjoint(op.mods.values())
+        return isinstance(base, Reg) and named and self.code.function.kind != "entry"
+
     def address(self, operand: Operand, space: str = "") -> Reader:
-        """The address of an access, in its own space."""
+        """The address that an operand states, in its own space."""
         assert isinstance(operand, Addr), operand
         offset, base = operand.offset, operand.base
         if isinstance(base, SymRef):
@@ -236,14 +264,6 @@ class Translator:
             return lambda lane: nearest(getattr(lane.warp.w, start), read(lane) + offset)
         return lambda lane: read(lane) + offset & mask
 
-    def space(self, op: Op, slot: str = "space", operand: Operand | None = None) -> str:
-        """The state space of an access; parameters of device functions and of calls are in local memory."""
-        written = op.mods.get(slot, "generic")
-        base = operand.base if isinstance(operand, Addr) else operand
-        mailbox = isinstance(base, SymRef) and base.symbol in self.code.offsets and base.symbol.space == "param"
-        held = isinstance(base, Reg) and written in MAILBOXES and self.code.function.kind != "entry"
-        return "local" if mailbox or held else written.split("::")[0]
-
     def symbol(self, symbol: SymRef, *, handles: bool = True) -> Reader:
         """The value of a symbol: its address in its space, or a surface's or texture's handle."""
         target, offset = symbol.symbol, symbol.offset
@@ -255,7 +275,8 @@ class Translator:
             return lambda lane: int(ffi.cast("uint64_t *", lane.warp.w.handles)[index]) + offset
         if target in self.layout.shared:
             value = self.layout.shared[target] + offset & WORD64
-            return lambda lane: value
+            named = self.ranked and handles
+            return (lambda lane: lane.warp.windows.field + value & WORD64) if named else (lambda lane: value)
         if target in self.code.offsets:
             value = self.code.offsets[target] + offset
             return lambda lane: lane.base + value & WORD64
@@ -278,11 +299,6 @@ class Translator:
 def nearest(start: int, half: int) -> int:
     """The address that 32 bits are the low half of, nearest to the start of its window."""
     return start + (half - start + (1 << 31)) % (1 << 32) - (1 << 31) & WORD64
-
-
-def code_of_space(space: str) -> int:
-    """The runtime's number of a state space. The only CTA of a cluster has all of its shared memory."""
-    return int(getattr(lib, f"PE_{'SHARED' if space == CLUSTER else space.upper()}"))
 
 
 def write_all(writers: Iterable[Writer | None], lane: Lane, values: Iterable[int]) -> None:

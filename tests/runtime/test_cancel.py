@@ -40,6 +40,8 @@ def test_the_work_of_every_block_is_done_once(grid: tuple[int, int, int], cluste
 
 def test_the_interpreter_does_it_once() -> None:
     assert persist(module(engine="interpreter"), (5, 3, 2), (1, 1, 1), threads=3) == 1
+    started = persist(module(engine="interpreter"), (8, 2, 4), (2, 1, 2), threads=3)
+    assert started % 4 == 0 and started < 8 * 2 * 4
 
 
 @pytest.mark.parametrize("check", ["memory", "sync", "race", "init"])

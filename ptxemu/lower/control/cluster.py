@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from ptxemu.ir.distributed import FIRST, NO_ADDRESS, OFFSETS
 from ptxemu.ir.ops import Op, Reg, SymRef
 from ptxemu.ir.types import B32, B64, U32
 from ptxemu.lower.core.access import access, vector_addresses
 from ptxemu.lower.core.context import Context
-from ptxemu.lower.core.distributed import FIRST, OFFSETS, Windows
+from ptxemu.lower.core.distributed import Windows
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.emit import Emitter, elementwise
 from ptxemu.lower.core.special import symbol_value
-
-NO_ADDRESS = -16  # what no access can have, in a window or out of it
 
 
 def source_address(ctx: Context, op: Op, vector: bool) -> str:

@@ -1,22 +1,11 @@
-"""Shared memory of other CTAs of a cluster: ``.shared::cluster`` addresses, and generic ones.
-
-The windows of a cluster's CTAs lie side by side, by rank, a power of two apart. An address in the window of the thread's own CTA
-is its offset, one in that of another CTA the offset and, from bit RANK_AT on, the rank plus FIRST. As that is even, clearing
-bit RANK_AT leads to the CTA of even rank of a pair, as programs for pairs of CTAs do (CUTLASS, ``Sm100MmaPeerBitMask``). In a
-kernel that has instructions of pairs, addresses in the thread's own window name its rank, too (``Unit.ranked``).
-"""
+"""Shared memory of other CTAs of a cluster: ``.shared::cluster`` addresses, and generic ones (ir/distributed.py)."""
 
 from __future__ import annotations
 
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.distributed import BEYOND, FIRST, OFFSETS, RANK_AT
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.emit import Emitter
-
-RANK_AT = 24
-OFFSETS = (1 << RANK_AT) - 1
-FIRST = 2
-BEYOND = 1 << 63
-"""Beyond all memory: what is added to an address that no access can have."""
 
 
 class Windows:

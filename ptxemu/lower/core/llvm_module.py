@@ -20,7 +20,7 @@ class Unit:
 
     ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
     ``observed``: which accesses to memory are told to the runtime; ``daz``: it runs in that mode (lower/core/denormals.py);
-    ``lines``: the code is to know its lines; ``ranked``: addresses of shared memory name the CTA (lower/core/distributed.py);
+    ``lines``: the code is to know its lines; ``ranked``: addresses of shared memory name the CTA (ir/distributed.py);
     ``steps`` numbers the ``routines`` of threaded code by what they do, ``register_classes`` the registers that they can take
     (lower/functions/steps.py)."""
 

@@ -43,7 +43,8 @@ def alloc(ctx: Context, op: Op) -> None:
     found = access(ctx, op, "a")
     arguments = ("i32", first_of(ctx, op["columns"], U32)), ("i64", first_address(ctx, found))
     ctas, space = ("i32", str(ctas_of(op))), ("i32", str(found.space_code))
-    _call(ctx, op, "pe_tmem_alloc", ctas, space, mask_of(ctx, op), *arguments)
+    warp, position = ("ptr", "%w"), ("i32", ctx.position(op))
+    ctx.call("i32", "pe_tmem_alloc", warp, position, ctas, space, mask_of(ctx, op), *arguments)
 
 
 @effect("tmem_dealloc", size=20)
