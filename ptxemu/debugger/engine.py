@@ -17,7 +17,7 @@ from ptxemu.debugger.variables import Scope
 from ptxemu.device.arena import Arena
 from ptxemu.interpreter.births import Births
 from ptxemu.interpreter.lane import EXITED, Lane
-from ptxemu.interpreter.machine import Grid, Warp
+from ptxemu.interpreter.machine import Block, Grid, Warp
 from ptxemu.interpreter.observer import Access, Observer
 from ptxemu.interpreter.schedule import Schedule
 from ptxemu.interpreter.standing import op_at
@@ -145,6 +145,8 @@ class Debugger(Observer):
         spot = find()
         if spot.space not in (inspect.GLOBAL, SHARED, LOCAL):
             raise InputError(f"{spot.space} memory cannot be watched: nobody writes it")
+        if spot.space == inspect.GLOBAL and self.focus is not None and self.focus.warp.windows.within(spot.address):
+            raise InputError("that is shared memory of another block, which can be watched with a thread of that block in focus")
         owner = None if spot.space == inspect.GLOBAL else key_of(self.lane())
         made = Watchpoint(next(self._numbers), text, spot, kinds, find, owner)
         made.old = self._bytes(made)
@@ -188,7 +190,7 @@ class Debugger(Observer):
         return self.frame()
 
     def resident(self) -> list[Any]:
-        return [] if self.grid is None else sorted(self.grid.resident, key=lambda block: block.number)
+        return [] if self.grid is None else self.grid.resident
 
     # ------------------------------------------------------------ how it goes on
 
@@ -424,9 +426,9 @@ class Debugger(Observer):
         self._tell(Stop("watchpoint", f"watchpoint {watch.number}: {watch.text}: {change}", watch.number))
 
     def _touches(self, watch: Watchpoint, warp: Warp, access: Access, lane: int, address: int) -> bool:
-        space, address = _place(warp, access, lane, address)
+        space, address, block = _place(warp, access, lane, address)
         spot, owner = watch.spot, watch.owner
-        if space != spot.space or (owner is not None and owner[0] != warp.block.number):
+        if space != spot.space or (owner is not None and owner[0] != block.number):
             return False
         mine = space != LOCAL or owner == (*_warp_key(warp), lane)
         return mine and address < spot.address + spot.size and spot.address < address + access.size
@@ -440,15 +442,16 @@ class Debugger(Observer):
         return b"" if lane is None else inspect.read(self.arena, lane, spot.space, spot.address, spot.size)
 
 
-def _place(warp: Warp, access: Access, lane: int, address: int) -> tuple[str, int]:
-    """The space that an address of an access is in, of those that can be watched, and the offset in that of the lane."""
-    w = warp.w
+def _place(warp: Warp, access: Access, lane: int, address: int) -> tuple[str, int, Block]:
+    """The space that an address of an access is in, of those that can be watched, the offset in that, and whose it is: the
+    lane's, or shared memory of another block of the cluster."""
+    w, windows, block = warp.w, warp.windows, warp.block
     if access.space == lib.PE_GENERIC:
-        if 0 <= address - w.shared_base < w.shared_size:
-            return SHARED, address - w.shared_base
+        if windows.within(address):
+            return SHARED, windows.offset(address), block.cluster.blocks[windows.rank_of(address)]
         if 0 <= address - w.local_base < w.local_size * LANES:
-            return LOCAL, address - w.local_base - lane * w.local_size
-    return WATCHED.get(access.space, ""), address
+            return LOCAL, address - w.local_base - lane * w.local_size, block
+    return WATCHED.get(access.space, ""), address, block
 
 
 def _hex(data: bytes) -> str:

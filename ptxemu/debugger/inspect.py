@@ -100,7 +100,8 @@ def special_names(lane: Lane) -> dict[str, int]:
     for ptx, cuda in (("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockIdx"), ("nctaid", "gridDim")):
         for axis, name in enumerate("xyz"):
             found[f"%{ptx}.{name}"] = found[f"{cuda}.{name}"] = int(extents[ptx][axis])
-    return {**found, "%laneid": lane.index, "%warpid": lane.warp.index}
+    cluster = {"%cluster_ctarank": lane.warp.block.rank, "%cluster_nctarank": int(w.cluster_nctarank)}
+    return {**found, **cluster, "%laneid": lane.index, "%warpid": lane.warp.index}
 
 
 def names_of(frame: Frame) -> dict[str, Any]:
@@ -126,7 +127,8 @@ def read(arena: Arena, lane: Lane | None, space: str, address: int, size: int) -
     if not 0 < size <= MOST_BYTES:
         raise InputError(f"{size} bytes cannot be shown at once: 1 to {MOST_BYTES}")
     if space == GLOBAL:
-        return bytes(arena.view(address, size))
+        others = lane is not None and lane.warp.windows.within(address) and lane.warp.windows.within(address + size - 1)
+        return bytes(ffi.buffer(ffi.cast("char *", address), size)) if others else bytes(arena.view(address, size))
     if lane is None:
         raise InputError(f"there is no thread whose {space} memory that is")
     base, extent = windows(lane)[space]
@@ -137,7 +139,7 @@ def read(arena: Arena, lane: Lane | None, space: str, address: int, size: int) -
 
 
 def space_of(lane: Lane, address: int) -> tuple[str, int]:
-    """The space that a generic address lies in, and the offset in it."""
+    """The space that a generic address lies in, and the offset in it; ``global`` also stands for other blocks' shared memory."""
     for space, (base, extent) in windows(lane).items():
         if 0 <= address - base < extent:
             return space, address - base

@@ -139,7 +139,7 @@ class Profiler(Observer):
         launch = self.launches[-1]
         kind, size, atomic = KINDS[access.kind], access.size, class_of(op) == ATOMIC
         kind = kind if kind != "atom" or not atomic or op.dsts else "red"
-        for space, (lanes, addresses) in _by_space(warp, access).items():
+        for (space, _), (lanes, addresses) in _by_space(warp, access).items():
             traffic = launch.counts[op].traffic.setdefault((space, kind), Traffic())
             traffic.requests += 1
             traffic.bytes += size * len(addresses) if space == "local" else different_bytes(addresses, size)
@@ -161,20 +161,22 @@ class Profiler(Observer):
                 launch.updates.update({(space, address): count for address, count in times.items()})
 
 
-def _by_space(warp: Warp, access: Access) -> dict[str, tuple[list[int], list[int]]]:
-    """The lanes of an access and their addresses by the space that these are in, those of shared and local memory as offsets."""
+def _by_space(warp: Warp, access: Access) -> dict[tuple[str, int], tuple[list[int], list[int]]]:
+    """The lanes of an access and their addresses by the space that these are in and, of shared memory, by the rank of the block
+    whose it is; those of shared and local memory are offsets."""
     if access.space in SPACES:
-        return {SPACES[access.space]: (list(access.lanes), list(access.addresses))}
-    w = warp.w
-    found: dict[str, tuple[list[int], list[int]]] = {}
+        return {(SPACES[access.space], 0): (list(access.lanes), list(access.addresses))}
+    w, shared = warp.w, warp.windows
+    found: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
     windows = (
-        ("shared", w.shared_base, w.shared_size), ("local", w.local_base, w.local_size * 32),
-        ("const", w.const_base, w.const_size), ("param", w.param_base, w.param_size),
+        ("local", w.local_base, w.local_size * 32), ("const", w.const_base, w.const_size), ("param", w.param_base, w.param_size),
     )  # fmt: skip
     for lane, address in zip(access.lanes, access.addresses, strict=True):
         space, base = next(((name, base) for name, base, size in windows if 0 <= address - base < size), ("global", 0))
-        offset = address - base if space in ("shared", "local") else address
-        lanes, addresses = found.setdefault(space, ([], []))
+        key, offset = (space, 0), (address - base) % w.local_size if space == "local" else address
+        if shared.within(address):
+            key, offset = ("shared", shared.rank_of(address)), shared.offset(address)
+        lanes, addresses = found.setdefault(key, ([], []))
         lanes.append(lane)
-        addresses.append(offset % w.local_size if space == "local" else offset)
+        addresses.append(offset)
     return found

@@ -180,6 +180,32 @@ def test_a_seed_and_a_step_come_back_to_the_same_state(session: Session) -> None
     assert at(9) == at(9) and ", step 9" in " ".join(at(9))
 
 
+CLUSTER = """
+  mov.u32 %r1, %cluster_ctarank; xor.b32 %r2, %r1, 1; mov.u32 %r3, box; mapa.shared::cluster.u32 %r4, %r3, %r2;
+  .loc 1 2 1
+  st.shared::cluster.u32 [%r4], 7;
+  .loc 1 3 1
+  barrier.cluster.arrive; barrier.cluster.wait;
+  ld.shared.u32 %r5, [box];
+  ret;
+"""
+
+
+def test_a_block_of_a_cluster(session: Session) -> None:
+    out = session(
+        kernel(CLUSTER, "", ".shared .u32 box[4];").replace("sm_80", "sm_90"),
+        "break k.cu:2 if blockIdx.x == 1", "run", "where", "p %cluster_ctarank", "stepi 2", "cuda block 0,0,0", "x/1xw shared 0",
+        "goto 9", "cuda block 0,0,0", "delete 1", "watch shared 0", "continue",
+        arguments=("--grid", "2", "--cluster", "2"), block=32,
+    )  # fmt: skip
+    text = "\n".join(out)
+    assert "[block (1,0,0), thread (0,0,0), warp 0, lane 0]\nbreakpoint 1, k at k.cu:2" in text
+    assert "block (0,0,0) warp   0 lanes 0xffffffff waits for barrier.cluster  k.cu:3" in text
+    assert "block (1,0,0) warp   0 lanes 0xffffffff can run" in text
+    assert "shared 0x0:\t0x00000007" in text
+    assert "watchpoint 2: shared 0: 0x00000000 -> 0x00000007" in text
+
+
 def test_variables_and_locals(session: Session) -> None:
     out = session(
         kernel(STORE, ".param .u64 out, .param .f32 a"),

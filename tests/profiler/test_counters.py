@@ -75,6 +75,21 @@ def test_bank_conflicts(device: ptxemu.Device, stride: int, wavefronts: int, gen
     assert found.metrics["launch__shared_mem_per_block"] == 8192 + 1024
 
 
+def test_a_cluster_is_profiled_as_a_whole(device: ptxemu.Device) -> None:
+    """Of 4 clusters the one that block 2 is in. Half of the lanes go to the other block's banks."""
+    body = """mov.u32 %r2, %cluster_ctarank; xor.b32 %r2, %r2, 1; and.b32 %r3, %r1, 1; xor.b32 %r2, %r2, %r3; mov.u32 %r4, s;
+      mad.lo.u32 %r4, %r1, 4, %r4; mapa.shared::cluster.u32 %r4, %r4, %r2; barrier.cluster.arrive; barrier.cluster.wait;
+      st.shared::cluster.u32 [%r4], 1; barrier.cluster.arrive; barrier.cluster.wait; ret;"""
+    text = kernel(body.replace("mov.u32 %r2", "mov.u32 %r1, %tid.x; mov.u32 %r2", 1), "", ".shared .b8 s[128];")
+    profiler = Profiler(device.arena.describe, sample=slice(2, 3))
+    with observing(profiler):
+        ptxemu.loads(text.replace("sm_80", "sm_90"), device=device)["k"][8, 32](cluster=2)
+    [counts] = profiler.launches
+    found = Profile(counts)
+    assert counts.blocks == 2 and found.metrics[metrics.WAVEFRONTS.format("st")] == 2 * 2
+    assert metrics.CONFLICTS.format("st") not in found.metrics
+
+
 def test_wide_accesses_go_through_the_banks_in_parts(device: ptxemu.Device) -> None:
     place = "mov.u32 %r2, s; mad.lo.u32 %r2, %r1, {0}, %r2; ld.shared.v{1}.u32 {2}, [%r2];"
     shared = ".shared .align 16 .b8 s[8192];"
