@@ -71,6 +71,8 @@ class Lib:
     PE_CLAMP_TRAP: Final[int]
     PE_CLAMP_ZERO: Final[int]
     PE_CLOCK_BITS: Final[int]
+    PE_CLUSTER_ARRIVE: Final[int]
+    PE_CLUSTER_WAIT: Final[int]
     PE_CONST: Final[int]
     PE_CONTENTS: Final[int]
     PE_COORD_BYTE: Final[int]
@@ -237,6 +239,7 @@ class Lib:
     PE_NULL: Final[int]
     PE_OF_BULK: Final[int]
     PE_OK: Final[int]
+    PE_ORDERS: Final[int]
     PE_ORDER_A: Final[int]
     PE_ORDER_BGRA: Final[int]
     PE_ORDER_R: Final[int]
@@ -247,9 +250,11 @@ class Lib:
     PE_PARTIAL_WARP: Final[int]
     PE_PERIOD_BITS: Final[int]
     PE_PERIOD_CLOCKS: Final[int]
+    PE_PHASE_AT: Final[int]
     PE_RANGES: Final[int]
     PE_RANGE_ALIGN: Final[int]
     PE_READ: Final[int]
+    PE_RELAXED: Final[int]
     PE_RELEASE: Final[int]
     PE_RESULT_B32: Final[int]
     PE_RESULT_F16: Final[int]
@@ -503,7 +508,7 @@ class Lib:
     def pe_children_collect(self, arena: CData, list: int, grid_id: int, /) -> CData: ...
     def pe_children_list(self, module: CData, /) -> int: ...
     def pe_clock(self, w: CData, /) -> int: ...
-    def pe_cluster_arrive(self, w: CData, pos: int, mask: int, /) -> None: ...
+    def pe_cluster_arrive(self, w: CData, pos: int, mask: int, relaxed: int, /) -> None: ...
     def pe_cluster_cancel(self, w: CData, site: CData, mask: int, target: CData, object: CData, /) -> None: ...
     def pe_cluster_extent(self, entry: CData, kernel: CData, given: CData, cluster: CData, /) -> None: ...
     def pe_cluster_wait(self, w: CData, pos: int, mask: int, /) -> None: ...

@@ -1,10 +1,12 @@
 /* checker.c: the observer that asks the checkers, and the list of what they find. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker.h"
 #include "arena.h"
 #include "fault.h"
 #include "launch.h"
+#include "place.h"
 #include "surface_access.h"
 
 /* ---- findings ---- */
@@ -50,6 +52,21 @@ pe_thread_place pe_place_of(const pe_warp *w, uint32_t lane) {
     place.tid[axis] = w->tid[axis][lane];
   }
   return place;
+}
+
+void pe_add_shared(const pe_warp *w, uint64_t address, pe_text *t) {
+  uint32_t rank = pe_cluster_rank(w, address), at[3] = {0};
+  uint64_t offset = pe_cluster_offset(w, address);
+  if (address - offset == w->shared_base) {
+    pe_add(t, "shared memory at 0x%" PRIx64, offset);
+    return;
+  }
+  for (int axis = 0; axis < 3; axis++) {
+    uint32_t extent = w->cluster_nctaid[axis];
+    at[axis] = w->ctaid[axis] - w->ctaid[axis] % extent + rank % extent;
+    rank /= extent;
+  }
+  pe_add(t, "shared memory of block (%u,%u,%u) at 0x%" PRIx64, at[0], at[1], at[2], offset);
 }
 
 void pe_report(pe_checker *checker, const pe_warp *w, uint32_t lane, pe_finding *finding) {
@@ -196,10 +213,10 @@ static void ended(void *context, const pe_config *config, const pe_record *recor
   if (checker->checks & PE_CHECK_INIT) pe_init_launch_ended(&checker->init);
 }
 
-static uint64_t block(void *context, const pe_warp *w) {
+static uint64_t block(void *context, const pe_warp *w, const pe_warp *first) {
   pe_checker *checker = context;
   if (checker->checks & PE_CHECK_INIT) pe_init_block(&checker->init, w);
-  return checker->checks & PE_CHECK_RACE ? pe_race_block(checker, w) : 0;
+  return checker->checks & PE_CHECK_RACE ? pe_race_block(checker, w, first) : 0;
 }
 
 static void barrier(void *context, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, uint32_t how) {
@@ -279,7 +296,6 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .context = checker,
     .no_texels = !(checks & (PE_CHECK_RACE | PE_CHECK_INIT)),
     .no_whole_warps = true,
-    .lone_ctas = (checks & (PE_CHECK_RACE | PE_CHECK_INIT)) != 0,
     .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,
     .pattern = pattern,

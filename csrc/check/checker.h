@@ -51,6 +51,9 @@ pe_thread_place pe_place_of(const pe_warp *w, uint32_t lane);
 /* Keep a finding of a lane, whose place, kernel and launch are filled in. */
 void pe_report(pe_checker *checker, const pe_warp *w, uint32_t lane, pe_finding *finding);
 
+/* Say where a device address in the shared memory of the warp's cluster is. */
+void pe_add_shared(const pe_warp *w, uint64_t address, pe_text *t);
+
 /* ---- the checkers ---- */
 
 /* stray.c: accesses that leave what they may touch, or are not aligned. The lanes that go on. */
@@ -63,7 +66,8 @@ void pe_race_begun(pe_checker *checker, const pe_config *config);
 void pe_race_ended(pe_checker *checker, const pe_config *config);
 /* Accesses that were not looked at, for there was no memory. */
 uint64_t pe_race_lost(const pe_race *race);
-uint64_t pe_race_block(pe_checker *checker, const pe_warp *w);
+/* `first`: of its cluster (observer.h). */
+uint64_t pe_race_block(pe_checker *checker, const pe_warp *w, const pe_warp *first);
 void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask);
 /* Whether nothing is wrong with it; else it has to be looked at lane by lane. */
 bool pe_race_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);

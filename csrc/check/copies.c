@@ -154,6 +154,15 @@ static bool has_passed(const completion *c, const pe_copies *copies, const pe_co
   return side->mbarrier == c->mbarrier && side->passed;
 }
 
+/* What that means for the copies of a CTA. */
+static void meet(const pe_race_use *u, pe_order_block *b, uint64_t mbarrier, uint8_t phase) {
+  for (uint32_t i = 0; i < b->warps; i++) {
+    if (!b->copies[i].count) continue;
+    notice_phase(&b->copies[i], mbarrier, phase);
+    if (!u->writes) settle(&(completion){.race = &u->checker->race, .b = b, .warp = i, .mbarrier = mbarrier}, has_passed);
+  }
+}
+
 void pe_copies_meet(const pe_race_use *u, uint32_t mask) {
   const pe_memory_event *e = u->event;
   if (e->size != sizeof(uint64_t)) return;
@@ -163,12 +172,9 @@ void pe_copies_meet(const pe_race_use *u, uint32_t mask) {
     if (!pe_race_locate(u->w, e, lane, e->size, &address, &shared) || !shared) continue;
     uint64_t object = *(const uint64_t *)(uintptr_t)address;
     uint8_t phase = object >> PE_MBARRIER_PHASE_BIT & 1;
-    for (uint32_t i = 0; i < u->b->warps; i++) {
-      if (!u->b->copies[i].count) continue;
-      notice_phase(&u->b->copies[i], address, phase);
-      if (!u->writes)
-        settle(&(completion){.race = &u->checker->race, .b = u->b, .warp = i, .mbarrier = address}, has_passed);
-    }
+    pe_order_block *each = u->b; /* others of the cluster may have told the object */
+    do meet(u, each, address, phase);
+    while ((each = each->peer) != u->b);
     if (u->writes) track(&u->b->copies[u->w->warpid], e, lane, address, phase);
   }
 }

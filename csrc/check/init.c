@@ -177,14 +177,15 @@ void pe_init_block(pe_init *init, const pe_warp *w) {
 
 static void add_where(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t lane, pe_text *t) {
   uint64_t address = event->address[lane];
-  uint64_t shared = event->space == PE_SHARED ? address : address - w->shared_base;
+  uint64_t shared = event->space == PE_SHARED ? w->shared_base + address : address;
   pe_extent at;
   bool absolute = event->space == PE_GENERIC || event->space == PE_GLOBAL;
   if (event->surface) {
     pe_add(t, "of ");
     pe_add_texel(checker, event->surface, address, t);
-  } else if (event->space == PE_SHARED || (absolute && shared < w->shared_size)) {
-    pe_add(t, "of shared memory at 0x%" PRIx64, shared);
+  } else if (event->space == PE_SHARED || (absolute && pe_in_window(shared, w->cluster_base, w->cluster_bytes))) {
+    pe_add(t, "of ");
+    pe_add_shared(w, shared, t);
   } else if (absolute && pe_extents_at(&checker->extents, address, &at)) {
     pe_add_bytes(t, address - at.address);
     pe_add(t, " into ");
@@ -258,8 +259,9 @@ static bool is_wrong(uint64_t unset, uint64_t size) { return unset && (size <= P
 /* Whether lanes of all a warp, each of whose bytes lie in one word, read what is written; false: that must be looked at. */
 static bool are_written(const pe_init *init, const pe_memory_event *e, const frame *f) {
   const uint64_t *bits = init->unset, *address = e->address;
-  uint64_t unset = 0, beyond = 0, low = (1ull << e->size) - 1, last = f->size - e->size, odd = e->size - 1;
+  uint64_t unset = 0, beyond = 0, last = f->size - e->size, odd = e->size - 1;
   if (e->mask != PE_ALL_LANES || e->kind != PE_READ || f->stride || e->size > PE_INIT_LARGEST || e->size & odd) return false;
+  uint64_t low = (1ull << e->size) - 1;
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
     uint64_t offset = f->start + address[i], wild = (offset - f->first > last) | (offset & odd);
     beyond |= wild;

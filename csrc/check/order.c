@@ -98,14 +98,15 @@ bool pe_order_is_beside(const pe_order_launch *l, uint32_t number) {
 /* ---- clocks ---- */
 
 /* What does not matter to the warp: nothing, as long as it is not settled what a barrier has put in order. In shared memory, whatever
- * is older than the CTA was there before it. */
+ * is older than the CTA, or than those of its cluster, which are there as well, was there before it. */
 static void tell_code(block *b, uint32_t warp) {
   const warp_state *s = &b->warp[warp];
   pe_stamping *code = &b->stamping[warp];
   bool any = !s->leaves && !s->meets_grid && !b->blind;
   pe_stamp period = code->now >> PE_STAMP_PERIOD_AT << PE_STAMP_PERIOD_AT;
   pe_stamp own = any ? (pe_stamp)b->periods[0] << PE_STAMP_PERIOD_AT : 0;
-  code->floor = !any ? PE_STAMP_BLANK : s->floor > own ? s->floor : own;
+  pe_stamp oldest = (pe_stamp)b->oldest << PE_STAMP_PERIOD_AT;
+  code->floor = !any ? PE_STAMP_BLANK : s->floor > oldest && !b->clustered ? s->floor : oldest;
   code->ancient = any ? (pe_stamp)b->launch->oldest << PE_STAMP_PERIOD_AT : PE_STAMP_BLANK;
   code->first = period;
   code->span = any && s->floor > period ? s->floor - period : 0;
@@ -169,8 +170,30 @@ static const launch *launch_of(pe_order *order, const pe_config *config) {
   return l;
 }
 
-block *pe_order_block_begun(pe_order *order, const pe_warp *w) {
-  block *b = pe_order_block_of(w);
+static bool is_first_of_cluster(const pe_warp *w) {
+  bool first = true;
+  for (int axis = 0; axis < 3; axis++) first &= w->ctaid[axis] % w->cluster_nctaid[axis] == 0;
+  return first;
+}
+
+/* Those that run one after another have no ring, but what the one before has done in shared memory matters. */
+static void join_cluster(block *b, block *head, const pe_warp *w) {
+  b->clustered = w->cluster_nctarank > 1;
+  b->head = head;
+  b->peer = b;
+  b->met[0] = b->met[1] = 0;
+  if (head != b) {
+    b->peer = head->peer;
+    head->peer = b;
+    b->oldest = head->oldest;
+  } else if (b->count && is_first_of_cluster(w)) {
+    b->oldest = b->periods[0];
+  }
+}
+
+block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *first) {
+  block *b = pe_order_block_of(w), *head = first == w ? NULL : pe_order_block_of(first);
+  if (head == order->unknown) return head;
   if (b == order->unknown) b = NULL;
   if (!b && !(b = new_block(order))) return order->unknown;
   if (!b->launch) b->launch = launch_of(order, &w->launch->config);
@@ -182,7 +205,9 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w) {
   b->blind = b->has_inner = false;
   b->count = 0;
   for (uint32_t i = 0; i < b->warps; i++) begin_warp(b, i);
-  tell_all_code(b, pe_order_stamp(order, b, 1));
+  pe_stamp now = pe_order_stamp(order, b, 1);
+  join_cluster(b, head ? head : b, w);
+  tell_all_code(b, now);
   return b;
 }
 
@@ -302,7 +327,32 @@ void pe_order_barrier(pe_order *order, block *b, uint32_t warp, uint32_t id, uin
   } else {
     pe_meeting *m = meeting_of(b, warp, id, how == PE_BARRIER_WHOLE);
     learn(&m->known, &s->known, b->warps);
-    if (!(how & PE_BARRIER_ARRIVES) || id == PE_BARRIER_CLUSTER) s->leaves = m;
+    if (!(how & PE_BARRIER_ARRIVES)) s->leaves = m;
+  }
+  tell_code(b, warp);
+}
+
+/* What the warps of this CTA know that have arrived in a phase of barrier.cluster. */
+static pe_meeting *phase_of(block *b, uint32_t phase) {
+  pe_meeting *m = &b->meetings[PE_BARRIER_CLUSTER][phase % 2];
+  if (m->number != phase + 1) *m = (pe_meeting){.number = phase + 1};
+  if (b->barriers <= PE_BARRIER_CLUSTER) b->barriers = PE_BARRIER_CLUSTER + 1;
+  return m;
+}
+
+void pe_order_cluster(pe_order *order, block *b, uint32_t warp, uint32_t what) {
+  warp_state *s = &b->warp[warp];
+  uint32_t phase = what >> PE_PHASE_AT;
+  uint64_t *met = &b->head->met[phase % 2];
+  pe_meeting *m = phase_of(b, phase);
+  if ((what & PE_ORDERS) == PE_CLUSTER_WAIT) {
+    learn(&s->known, &m->known, b->warps);
+    advance(&s->known.time, *met);
+  } else {
+    if (!(what & PE_RELAXED)) fence(order, b, warp);
+    uint64_t time = pe_order_release(order, b, warp);
+    if (time > *met) *met = time;
+    if (s->has_fenced) learn(&m->known, &s->fenced, b->warps);
   }
   tell_code(b, warp);
 }

@@ -4,7 +4,8 @@
  * *knows* of each warp of its CTA how far it has seen that; barriers spread this.  What leads beyond a CTA are strong accesses
  * (volatile, relaxed, atomic ...): one behind a fence releases, at a time that all warps share, what the fence has put in
  * order, and one that reads the same word makes its warp follow that time: at once, or from the next fence on if it takes a lock
- * and does not acquire.
+ * and does not acquire.  In a cluster, barrier.cluster does the same: arrivals release, and who goes on behind a wait follows those
+ * of that phase, but none of the next one, which others may have come to by then.
  *
  * Where this is less exact than the manual's model, it finds less: any warp that follows a time follows all releases before it,
  * strong reads that take no lock need no fence behind them, and where they do, barriers and bar.warp.sync serve as fences.
@@ -70,6 +71,11 @@ typedef struct pe_order_block {
   struct pe_order_block *next;
   const struct pe_order_launch *launch;
   uint64_t number; /* in the grid */
+  bool clustered;  /* in a cluster of several CTAs, which touch each other's shared memory */
+  struct pe_order_block *head,
+      *peer;       /* the first and the next of its cluster, all in a ring, if they run beside each other */
+  uint32_t oldest; /* the first period of its cluster */
+  uint64_t met[2]; /* of the first: when threads released what came before phases of barrier.cluster, in turn */
   uint32_t warps;
   bool blind;        /* there was no memory: nothing is known of it any more */
   bool alone;        /* no other thread runs CTAs of the launch */
@@ -90,8 +96,8 @@ void pe_order_end(pe_order *order);
 bool pe_order_begun(pe_order *order, const pe_config *config);
 void pe_order_ended(pe_order *order, const pe_config *config);
 
-/* The CTA of a warp begins. One of which nothing is known if there is no memory. */
-pe_order_block *pe_order_block_begun(pe_order *order, const pe_warp *w);
+/* The CTA of a warp begins, in the cluster of `first` (observer.h). One of which nothing is known if there is no memory. */
+pe_order_block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *first);
 
 static inline pe_order_block *pe_order_block_of(const pe_warp *w) { return (pe_order_block *)(uintptr_t)w->watch; }
 
@@ -104,6 +110,8 @@ void pe_order_fence(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_fence_cta(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_warp_sync(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_barrier(pe_order *order, pe_order_block *b, uint32_t warp, uint32_t id, uint32_t how);
+/* It arrives at barrier.cluster, or goes on behind it: PE_CLUSTER_ARRIVE ... */
+void pe_order_cluster(pe_order *order, pe_order_block *b, uint32_t warp, uint32_t what);
 /* A barrier to which these warps have come, and all of them go on. */
 void pe_order_together(pe_order *order, pe_order_block *b, uint32_t warps);
 

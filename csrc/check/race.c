@@ -65,10 +65,10 @@ void pe_race_ended(pe_checker *checker, const pe_config *config) {
 
 void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size) { forget(&checker->race, address, size); }
 
-uint64_t pe_race_block(pe_checker *checker, const pe_warp *w) {
+uint64_t pe_race_block(pe_checker *checker, const pe_warp *w, const pe_warp *first) {
   pe_order_block *before = pe_order_block_of(w);
   if (before) pe_copies_end(&checker->race, before);
-  pe_order_block *b = pe_order_block_begun(&checker->race.order, w);
+  pe_order_block *b = pe_order_block_begun(&checker->race.order, w, first);
   show_tables(&checker->race, b, b->warps);
   return (uint64_t)(uintptr_t)b;
 }
@@ -81,7 +81,9 @@ void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what, uint32_
   pe_order_block *b = pe_order_block_of(w);
   if (b->blind) return;
   pe_order_settle(&checker->race.order, b, w->warpid);
-  if (what >= PE_COPIES_GROUP)
+  if ((what & PE_ORDERS) >= PE_CLUSTER_ARRIVE)
+    pe_order_cluster(&checker->race.order, b, w->warpid, what);
+  else if ((what & PE_ORDERS) >= PE_COPIES_GROUP)
     pe_copies_order(&checker->race, b, w->warpid, what, mask);
   else if (what == PE_WARP_SYNC)
     pe_order_warp_sync(&checker->race.order, b, w->warpid);
@@ -102,7 +104,7 @@ void pe_race_together(pe_checker *checker, const pe_warp *first, uint32_t warps)
 
 void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how) {
   pe_order_block *b = pe_order_block_of(w);
-  if (b->blind || id >= PE_BARRIERS_TOLD) return;
+  if (b->blind || id >= PE_BARRIERS_TOLD || id == PE_BARRIER_CLUSTER) return; /* of that one, pe_race_order is told */
   pe_order_settle(&checker->race.order, b, w->warpid);
   pe_order_barrier(&checker->race.order, b, w->warpid, id, how);
 }

@@ -27,7 +27,7 @@ static bool run_of(pe_race_use *u, uint32_t mask, pe_race_run *out) {
   uint64_t bytes = one ? e->size : (uint32_t)__builtin_popcount(mask) * e->size, first;
   bool shared;
   if (!pe_race_locate(u->w, e, lane, bytes, &first, &shared)) return false;
-  if (shared && !pe_within(first - u->w->shared_base, bytes, u->w->shared_size)) return false;
+  if (shared && !pe_within(first - u->w->cluster_base, bytes, u->w->cluster_bytes)) return false;
   if (!pe_race_one_chunk(u, first, first + bytes - 1)) return false;
   if (shared != u->shared) pe_race_place(u, shared);
   *out = (pe_race_run){first, (uint32_t)(bytes / 4), lane,
@@ -43,8 +43,9 @@ PE_WIDEST PE_UNWATCHED static bool passes_as_run(pe_race_use *u, uint32_t mask) 
 
 /* ---- an access ---- */
 
-/* Lanes with a strong read follow who releases there. */
+/* Lanes with a strong read follow who releases there until they are done: in shared memory nobody does any more. */
 static void keep_reads(const pe_race_use *u, uint32_t mask) {
+  uint64_t last = 0;
   u->s->unsettled = true;
   u->s->locks = u->event->order & PE_LOCK;
   u->s->reads = 0;
@@ -52,8 +53,22 @@ static void keep_reads(const pe_race_use *u, uint32_t mask) {
     uint64_t address;
     bool shared;
     if (!pe_race_locate(u->w, u->event, lane, u->event->size, &address, &shared)) continue;
-    u->s->reads |= 1u << lane;
+    const uint64_t *time = shared ? pe_shadow_find(&u->checker->race.order.released, address) : NULL;
+    if (time && *time > last) last = *time;
+    if (!shared) u->s->reads |= 1u << lane;
     u->s->word[lane] = (address - u->checker->race.writes.base) / 4;
+  }
+  pe_order_follow(u->b, u->w->warpid, last, u->s->locks);
+}
+
+/* Word by word. */
+static void visit(pe_race_use *u, uint32_t mask) {
+  if (u->beside && !u->writes) {
+    pe_race_visit(u, mask, PE_LEAVE);
+    atomic_thread_fence(memory_order_seq_cst);
+    pe_race_visit(u, mask, PE_LOOK);
+  } else {
+    pe_race_visit(u, mask, PE_LEAVE | PE_LOOK);
   }
 }
 
@@ -71,13 +86,6 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
     return;
   uint32_t lanes = mask;
   mask = pe_race_look_at_words(&u, mask);
+  if (mask) visit(&u, mask); /* what it does waits for all stamps that the lanes have left */
   if (u.harmless.strong && event->kind & PE_READ && !u.follows) keep_reads(&u, lanes);
-  if (!mask) return; /* the fence below waits for all stamps that the lanes have left */
-  if (u.beside && !u.writes) {
-    pe_race_visit(&u, mask, PE_LEAVE);
-    atomic_thread_fence(memory_order_seq_cst);
-    pe_race_visit(&u, mask, PE_LOOK);
-  } else {
-    pe_race_visit(&u, mask, PE_LEAVE | PE_LOOK);
-  }
 }

@@ -6,6 +6,7 @@
 #include "atomic.h"
 #include "fault.h"
 #include "launch.h"
+#include "place.h"
 #include "surface_access.h"
 
 /* Elements of vectors of stamps are read and written as a whole. */
@@ -80,7 +81,7 @@ PE_INLINE bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32
     return pe_within(e->address[lane], size, w->shared_size);
   }
   if (!pe_race_reached(e->space)) return false;
-  if (*address - w->shared_base < w->shared_size) return *shared = true;
+  if (pe_in_window(*address, w->cluster_base, w->cluster_bytes)) return *shared = true;
   bool private = *address - w->local_base < pe_product(w->local_size, PE_WARP_LANES) ||
                  *address - w->param_base < w->param_size || *address - w->const_base < w->const_size;
   return !private && pe_in_arena(w, *address, size);

@@ -32,7 +32,7 @@ static void add_place(const pe_race_use *u, uint64_t address, pe_text *t) {
   if (surface)
     pe_add_texel(u->checker, surface, address, t);
   else if (u->shared)
-    pe_add(t, "shared memory at 0x%" PRIx64, address - u->w->shared_base);
+    pe_add_shared(u->w, address, t);
   else if (pe_extents_at(&u->checker->extents, address, &at) && at.name[0])
     pe_add(t, "`%s`[0x%" PRIx64 "]", at.name, address - at.address);
   else

@@ -27,7 +27,8 @@ bool pe_race_is_beyond_scope(const pe_race_use *u, pe_stamp before) {
   const pe_harmless *h = &u->harmless;
   const uint8_t *narrow = u->checker->race.narrow;
   uint32_t clock;
-  if (u->shared || !(before & h->strong) || before < h->floor || before - h->first < h->span) return false;
+  bool alone = u->shared && !u->b->clustered;
+  if (alone || !(before & h->strong) || before < h->floor || before - h->first < h->span) return false;
   bool any = __atomic_load_n(&narrow[pe_stamp_site(before)], __ATOMIC_RELAXED) ||
              __atomic_load_n(&narrow[pe_stamp_site(u->stamp)], __ATOMIC_RELAXED);
   return any && !pe_order_is_own(u->b, before, &clock);

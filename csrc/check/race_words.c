@@ -50,7 +50,7 @@ PE_WIDEST static bool are_shared_words(const pe_race_use *u, uint32_t mask, word
 /* The same in memory that all CTAs reach. */
 PE_WIDEST static bool are_global_words(const pe_race_use *u, uint32_t mask, words *all) {
   const pe_warp *w = u->w;
-  const window own[] = {{w->shared_base, w->shared_size},
+  const window own[] = {{w->cluster_base, w->cluster_bytes},
                         {w->local_base, pe_product(w->local_size, PE_WARP_LANES)},
                         {w->const_base, w->const_size},
                         {w->param_base, w->param_size}};
@@ -188,7 +188,7 @@ uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
   words all;
   if (u->shared != shared) pe_race_place(u, shared);
   if (!mask || e->size % 4 || e->size > MOST_BYTES) return mask;
-  if (u->harmless.strong && !shared && u->checker->race.scoped) return mask;
+  if (u->harmless.strong && (!shared || u->b->clustered) && u->checker->race.scoped) return mask;
   if (!u->harmless.strong && e->size == 4 && __builtin_popcount(mask) <= FEW) return look_at_each(u, mask);
   if (!(shared ? are_shared_words(u, mask, &all) : are_global_words(u, mask, &all))) return mask;
   for (uint64_t word = 0; word < e->size / 4; word++) rest |= look(u, mask, &all, word);

@@ -128,8 +128,6 @@ static int describe_failure(const pe_start *start, const pe_config *config, int 
   if (error == ENOMEM)
     snprintf(message, PE_MESSAGE_BYTES, "out of device memory for the launch of `%s`: %llu bytes of local memory a thread",
              name, (unsigned long long)config->local_bytes);
-  else if (error == ENOTSUP)
-    snprintf(message, PE_MESSAGE_BYTES, "clusters of more than one block are not supported under this check");
   else if (error == E2BIG)
     snprintf(message, PE_MESSAGE_BYTES, "grid (%u, %u, %u) is too large for a cooperative launch of `%s`", grid[0], grid[1],
              grid[2], name);

@@ -175,6 +175,12 @@ static void give_window(pe_cta *cta, const pe_launch *launch, uint64_t rank) {
   }
 }
 
+/* The first CTA of its cluster; the CTA itself, if they run one after another. */
+static const pe_cta *first_of(const pe_cta *cta, uint32_t ctas) {
+  for (uint32_t steps = cta->rank ? ctas - cta->rank : 0; steps--;) cta = cta->peer;
+  return cta;
+}
+
 uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uint64_t last) {
   uint32_t at[3];
   bool clusters = launch->cluster > 1;
@@ -194,13 +200,13 @@ uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uin
     cta->warps[i].cluster_arrived = cta->warps[i].cluster_passes = cta->warps[i].released = 0;
   pe_tmem_reset(cta->tensors);
   cta->cluster_arrivals = false;
-  cta->cluster_waiting = 0;
+  cta->cluster_waiting = cta->cluster_phase = 0;
   cta->live = cta->runnable = launch->warps == PE_MAX_WARPS ? PE_ALL_LANES : (1u << launch->warps) - 1;
   pe_barriers_reset(cta);
   pe_cta_progress(cta);
   const pe_observer *observer = launch->observer;
   if (!observer || !observer->block) return ctas;
-  uint64_t watch = observer->block(observer->context, &cta->warps[0].warp);
+  uint64_t watch = observer->block(observer->context, &cta->warps[0].warp, &first_of(cta, launch->cluster)->warps[0].warp);
   for (uint32_t i = 0; i < launch->warps; i++) cta->warps[i].warp.watch = watch;
   return ctas;
 }

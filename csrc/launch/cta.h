@@ -33,6 +33,7 @@ struct pe_cta {
   bool cluster_arrivals;    /* some lane has arrived at barrier.cluster */
   uint32_t cluster_waiting; /* warps that wait at it */
   uint32_t cluster_pos;     /* of the last wait */
+  uint32_t cluster_phase;   /* how many of its phases are complete */
   pe_barrier_state barriers[PE_MEETINGS];
   pe_fiber *fibers[PE_MAX_WARPS];
   pe_warp_state *warps;    /* PE_MAX_WARPS of them */

@@ -251,10 +251,6 @@ static int create(pe_arena *arena, const pe_config *config, pe_launch **out) {
   launch->config = *config;
   launch->observer = pe_arena_observer(arena);
   derive(launch);
-  if (launch->cluster > 1 && launch->observer && launch->observer->lone_ctas) {
-    free(launch);
-    return ENOTSUP;
-  }
   if (config->cooperative && launch->ctas * launch->warps > COOPERATIVE_WARPS) {
     free(launch);
     return E2BIG;

@@ -15,13 +15,24 @@ enum { PE_READ = 1, PE_WRITE = 2, PE_UPDATE = PE_READ | PE_WRITE };
  * takes a lock, as a compare-and-swap does, and does not acquire: that is left to a fence behind it. */
 enum { PE_STRONG = 4, PE_RELEASE = 8, PE_ASYNC = 16, PE_BULK = 32, PE_NARROW = 64, PE_LOCK = 128 };
 
-/* What puts accesses of a warp in an order: fences of its lanes, and their meeting at bar.warp.sync; and where lanes end a group of
- * copies, or wait until groups are complete, or have read all that they read. */
-enum { PE_FENCE_CTA, PE_FENCE, PE_WARP_SYNC, PE_COPIES_GROUP, PE_COPIES_WAIT, PE_COPIES_WAIT_READ };
+/* What puts accesses of a warp in an order: fences of its lanes, and their meeting at bar.warp.sync; where lanes end a group of
+ * copies, or wait until groups are complete, or have read all that they read; and where they arrive at barrier.cluster, and go on
+ * behind a wait for it. */
+enum {
+  PE_FENCE_CTA,
+  PE_FENCE,
+  PE_WARP_SYNC,
+  PE_COPIES_GROUP,
+  PE_COPIES_WAIT,
+  PE_COPIES_WAIT_READ,
+  PE_CLUSTER_ARRIVE,
+  PE_CLUSTER_WAIT,
+  PE_ORDERS = 7 /* the bits of these */
+};
 
-/* What is or'ed to the last three: the copies are those in bulk, and how many of the last groups nobody waits for, from bit
- * PE_BUT_AT on. */
-enum { PE_OF_BULK = 8, PE_BUT_AT = 8 };
+/* What is or'ed to those of copies: that they are those in bulk, and how many of the last groups nobody waits for, from bit PE_BUT_AT
+ * on. To those of the cluster: that an arrival releases nothing, and from bit PHASE_AT on the number of the phase. */
+enum { PE_OF_BULK = 8, PE_BUT_AT = 8, PE_RELAXED = 8, PE_PHASE_AT = 8 };
 
 /* How lanes arrive at a barrier: it is one of the whole CTA; they do not wait; each arrives for itself, not for its warp; and when
  * all have come, `together` is told, and not `left`. */
@@ -80,8 +91,7 @@ typedef struct pe_observer {
   void *context;
   uint32_t no_texels;      /* nonzero: `memory` need not be told of texels */
   uint32_t no_whole_warps; /* nonzero: `barrier` need not be told where all lanes of a warp arrive */
-  uint32_t lone_ctas; /* nonzero: it cannot follow what CTAs of a cluster do in each other's shared memory: no such launch */
-  uint32_t rows;      /* nonzero: of CTAs that code runs together, along a row, `block` need be told of the first only */
+  uint32_t rows; /* nonzero: of CTAs that code runs together, along a row, `block` need be told of the first only */
   /* The lanes that go on: in the others the access is not made, and loads give zeros; or, where an instruction cannot do
    * without, it is a fault. */
   uint32_t (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);
@@ -106,8 +116,10 @@ typedef struct pe_observer {
   void (*members)(void *context, const pe_warp *w, uint32_t pos, uint32_t mask,
                   const uint32_t *members); /* lanes execute an instruction together, each with its membermask: 32 of them */
   void (*unset)(void *context, const pe_warp *w, uint32_t pos, uint32_t use,
-                uint32_t mask);                       /* lanes use a register that nobody has written, PE_UNSET_CHOICE ... */
-  uint64_t (*block)(void *context, const pe_warp *w); /* a CTA begins, w is its first warp: the `watch` of all its warps */
+                uint32_t mask); /* lanes use a register that nobody has written, PE_UNSET_CHOICE ... */
+  /* A CTA begins, w is its first warp; `first` is that of the first CTA of its cluster, if they run beside each other, or w: the `watch`
+   * of all its warps. */
+  uint64_t (*block)(void *context, const pe_warp *w, const pe_warp *first);
   void (*begun)(void *context, const pe_config *config);
   void (*ended)(void *context, const pe_config *config, const pe_record *record); /* of each that has begun */
   void (*gone)(void *context);                                                    /* the arena is about to be destroyed */

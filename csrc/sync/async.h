@@ -82,7 +82,8 @@ void pe_bulk_zero(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uin
 
 /* ---- cluster.c ---------------------------------------------------------------------------------------------------- */
 
-void pe_cluster_arrive(pe_warp *w, uint32_t pos, uint32_t mask);
+/* `relaxed`: the arrival does not release what was before it. */
+void pe_cluster_arrive(pe_warp *w, uint32_t pos, uint32_t mask, uint32_t relaxed);
 void pe_cluster_wait(pe_warp *w, uint32_t pos, uint32_t mask);
 
 /* ---- cancel.c ----------------------------------------------------------------------------------------------------- */

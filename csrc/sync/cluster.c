@@ -41,6 +41,7 @@ static void release(pe_cta *cta) {
     state->cluster_arrived = 0;
   }
   cta->cluster_arrivals = false;
+  cta->cluster_phase++;
   cta->runnable |= cta->cluster_waiting;
   cta->cluster_waiting = 0;
 }
@@ -59,11 +60,17 @@ bool pe_cluster_complete(pe_cta *cta) {
   return true;
 }
 
-void pe_cluster_arrive(pe_warp *w, uint32_t pos, uint32_t mask) {
+/* Tell the observer what lanes do in a phase. */
+static void tell(pe_warp *w, uint32_t pos, uint32_t what, uint32_t phase, uint32_t mask) {
+  pe_observe_order(w, pos, what | phase << PE_PHASE_AT, mask);
+}
+
+void pe_cluster_arrive(pe_warp *w, uint32_t pos, uint32_t mask, uint32_t relaxed) {
   pe_warp_state *state = (pe_warp_state *)w;
   uint32_t again = mask & (state->cluster_arrived | state->cluster_passes);
   if (again) misuse(w, pos, again, "barrier.cluster: a thread arrives twice without waiting");
   pe_tell_barrier(w, pos, PE_BARRIER_CLUSTER, mask, PE_BARRIER_LANES | PE_BARRIER_ARRIVES);
+  tell(w, pos, PE_CLUSTER_ARRIVE | (relaxed ? PE_RELAXED : 0), pe_self->cta->cluster_phase, mask);
   state->cluster_arrived |= mask;
   pe_self->cta->cluster_arrivals |= mask != 0;
   pe_cluster_complete(pe_self->cta);
@@ -82,4 +89,5 @@ void pe_cluster_wait(pe_warp *w, uint32_t pos, uint32_t mask) {
     pe_suspend(w);
   }
   state->cluster_passes &= ~mask;
+  tell(w, pos, PE_CLUSTER_WAIT, cta->cluster_phase - 1, mask);
 }

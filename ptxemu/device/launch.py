@@ -19,12 +19,11 @@ from ptxemu.device.arena import Arena
 from ptxemu.device.faults import Origin, error_of, last_seen
 from ptxemu.device.standing import standing
 from ptxemu.process.stages import reached
-from ptxemu.text.errors import Error, Fault, InputError, LaunchTimeout, UnsupportedError
+from ptxemu.text.errors import Error, Fault, InputError, LaunchTimeout
 from ptxemu.text.symbols import plain_name
 
 SLICE_MS = 50  # how long a wait may keep Python from seeing Ctrl-C
 OUTPUT_BYTES = 1 << 16
-LONE_BLOCKS = "clusters of more than one block do not run under the checks race and init"
 CHUNKS = 16  # of so many bytes, between two looks at the clock
 
 
@@ -144,8 +143,6 @@ class Run:
             raise InputError(f"out of device memory for the launch of `{self.kernel_name}`{_local_memory(config)}")
         if error == errno.E2BIG:
             raise InputError(f"grid {tuple(config.grid)} is too large for a cooperative launch of `{self.kernel_name}`")
-        if error == errno.ENOTSUP:
-            raise UnsupportedError(f"cannot launch `{self.kernel_name}`: {LONE_BLOCKS}")
         if error == errno.EINVAL:
             grid, block = tuple(config.grid), tuple(config.block)
             raise InputError(f"cannot launch `{self.kernel_name}`: grid {grid}, block {block} is out of range")

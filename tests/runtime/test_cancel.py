@@ -51,7 +51,7 @@ def test_checkers_find_nothing(check: str) -> None:
     assert list(loaded.device.checks.findings) == []
 
 
-@pytest.mark.parametrize("check", ["memory", "sync"])
+@pytest.mark.parametrize("check", ["memory", "sync", "race", "init"])
 def test_checkers_of_clusters_find_nothing(check: str) -> None:
     loaded = module(check=check)
     persist(loaded, (12, 1, 1), (4, 1, 1), threads=8)

@@ -160,12 +160,6 @@ def test_sizes_that_there_are_not() -> None:
         loaded["small"][8, 1](cluster="2")
 
 
-@pytest.mark.parametrize("check", ["race", "init"])
-def test_checkers_that_cannot_follow_say_so(check: str) -> None:
-    with pytest.raises(ptxemu.UnsupportedError, match="clusters of more than one block do not run under the checks"):
-        module(check=check)["small"][4, 1](cluster=2)
-
-
 @pytest.mark.parametrize("check", ["memory", "sync"])
 def test_checkers_that_follow_find_nothing(check: str) -> None:
     out = np.zeros((2, 4, 64), np.uint32)

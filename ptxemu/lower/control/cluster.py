@@ -73,14 +73,15 @@ def getctarank(ctx: Context, op: Op) -> None:
     ctx.define(op, 0, e.cast("trunc", "i64", e.select(foreign, "i64", rank, windows.own_rank()), "i32"))
 
 
-def _call(ctx: Context, op: Op, function: str) -> None:
-    ctx.call("void", function, ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", ctx.bits_of(ctx.mask_of(op))))
+def _call(ctx: Context, op: Op, function: str, *arguments: tuple[str, str]) -> None:
+    mask = ("i32", ctx.bits_of(ctx.mask_of(op)))
+    ctx.call("void", function, ("ptr", "%w"), ("i32", ctx.position(op)), mask, *arguments)
 
 
 @effect("cluster_arrive")
 def cluster_arrive(ctx: Context, op: Op) -> None:
     """barrier.cluster.arrive (PTX ISA "barrier.cluster")."""
-    _call(ctx, op, "pe_cluster_arrive")
+    _call(ctx, op, "pe_cluster_arrive", ("i32", str(int(op.mods.get("sem") == "relaxed"))))
 
 
 @effect("cluster_wait")
