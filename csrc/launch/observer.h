@@ -31,7 +31,7 @@ enum {
 };
 
 /* What is or'ed to those of copies: that they are those in bulk, and how many of the last groups nobody waits for, from bit PE_BUT_AT
- * on. To those of the cluster: that an arrival releases nothing, and from bit PHASE_AT on the number of the phase. */
+ * on. To those of the cluster: that an arrival releases nothing, and from bit PE_PHASE_AT on the number of the phase. */
 enum { PE_OF_BULK = 8, PE_BUT_AT = 8, PE_RELAXED = 8, PE_PHASE_AT = 8 };
 
 /* How lanes arrive at a barrier: it is one of the whole CTA; they do not wait; each arrives for itself, not for its warp; and when
