@@ -17,7 +17,7 @@ class Schedule:
     """Warps have turns of ``budget`` instructions; in every ``patience``-th turn of a warp the lanes go first that have waited
     longest, else those that are behind, so that they catch up.
 
-    The same launch with the same schedule goes the same way. A ``seed`` shuffles the warps of a block in each round, and the
+    The same launch with the same schedule goes the same way. A ``seed`` shuffles the warps of a cluster in each round, and the
     length of their turns: another order that a GPU may have, for programs whose results depend on it.
     """
 
@@ -31,7 +31,7 @@ class Schedule:
         self._random.seed(self.seed)
 
     def order(self, warps: Sequence[T]) -> Sequence[T]:
-        """The warps of a block in the order of their turns in this round."""
+        """The warps of a cluster in the order of their turns in this round."""
         return warps if self.seed is None else self._random.sample(warps, len(warps))
 
     def turn(self) -> int:
