@@ -417,6 +417,9 @@ typedef struct pe_tmem_copy_site {
 /* Each lane copies on its own: where to, and a descriptor of the matrix. */
 void pe_tmem_copy(pe_warp *w, const pe_tmem_copy_site *site, uint32_t mask, const uint32_t *to, const uint64_t *from);
 
+/* tcgen05.shift: each lane moves the rows of a matrix to the lanes before theirs, `ctas` of 2 in both CTAs of a pair. */
+void pe_tmem_shift(pe_warp *w, uint32_t pos, uint32_t ctas, uint32_t mask, const uint32_t *at);
+
 /* tcgen05.mma: what its kind and its constants say; the rest is in an instruction descriptor. Each lane multiplies on its own. */
 enum { PE_KIND_F16, PE_KIND_TF32, PE_KIND_F8F6F4, PE_KIND_I8, PE_KIND_MXF8F6F4, PE_KIND_MXF4, PE_KIND_MXF4NVF4 };
 
@@ -430,6 +433,7 @@ typedef struct pe_tmem_mma_site {
   uint16_t each;             /* elements that have a factor, of a kind with factors */
   uint16_t ctas;             /* 2: of a pair, each of which has half of the rows and half of the columns */
   uint16_t stationary;       /* .ws: of few rows, the columns are spread over all lanes */
+  uint16_t moves_a;          /* .ashift: the rows of A move on afterwards, as those of pe_tmem_shift do */
 } pe_tmem_mma_site;
 
 /* Of each lane: where the sums are, A, B, the instruction descriptor; the lanes that add to what is there; lanes of the result that stay as

@@ -95,6 +95,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_tmem_load),
   SYMBOL(pe_tmem_store),
   SYMBOL(pe_tmem_copy),
+  SYMBOL(pe_tmem_shift),
   SYMBOL(pe_tmem_mma),
   SYMBOL(pe_wmma_load),
   SYMBOL(pe_wmma_store),

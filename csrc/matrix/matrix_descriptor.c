@@ -79,6 +79,12 @@ static void check_shape(const pe_tensor_product *p) {
   check_columns(p, halves ? TILE : 0, halves ? TILE : 16);
 }
 
+static void check_moves(const pe_tensor_product *p) {
+  uint32_t rows = p->rows * p->site->ctas;
+  if (p->site->moves_a && rows != PE_TENSOR_ROWS && rows != 2 * PE_TENSOR_ROWS)
+    pe_tensor_product_misuse(p, "rows of A move in matrices of 128 and 256 rows");
+}
+
 /* What a descriptor says of a sparse A. Of one whose rows lie in gaps, or are spread for a pair, no layout of metadata is public. */
 static void decode_sparse(pe_tensor_product *p, uint32_t descriptor) {
   bool given = descriptor >> 2 & 1;
@@ -126,6 +132,7 @@ static void decode_plain(pe_tensor_product *p, uint32_t descriptor) {
   bool floats = site->kind != PE_KIND_I8;
   p->size = sizes[site->kind];
   check_shape(p);
+  check_moves(p);
   decode_sparse(p, descriptor);
   if (site->stationary && descriptor >> 30) pe_tensor_product_misuse(p, "shifts of columns are not supported");
   if (floats ? sums > F32_SUMS || (site->kind == PE_KIND_TF32 && sums != F32_SUMS) : sums != S32_SUMS)

@@ -221,6 +221,7 @@ static void multiply_all(pe_tensor_product *p, bool adds) {
       else
         multiply(p, adds, left);
     }
+  for (uint32_t i = 0; p->site->moves_a && i < p->site->ctas; i++) pe_tmem_move_rows(p->cta[i].memory, p->a_at & 0xffff);
 }
 
 static void expect_columns(const pe_tensor_product *p, uint32_t address, uint32_t columns) {

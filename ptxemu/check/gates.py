@@ -21,6 +21,8 @@ HOPPER, ADA_VERSION = 90, (8, 1)  # sm_89 got its instructions later than sm_90
 EXCLUSIVE: dict[str, tuple[Container[int], str]] = {
     "hopper": ((HOPPER,), "sm_90a"),
     "blackwell": (range(100, 110), "sm_100a or sm_103a"),
+    "integers": ((100, 110), "sm_100a or sm_110a"),
+    "ultra": ((101, 103, 107, 110), "sm_103f or sm_110f"),
     "tensors": (range(100, 120), "sm_100a, sm_103a or sm_110a"),
     "bytes": ((107, 120, 121), "sm_107f or sm_120f"),
     "rubin": ((107,), "sm_107f"),
@@ -73,6 +75,8 @@ def _special(row: Row, version: tuple[int, int], target: int, suffix: str) -> li
     """Gates that are not a least version and target."""
     if "accelerated" in row.flags and not suffix:
         return [f"this form of '{row.opcode}' needs a target with the suffix a or f, such as sm_{target}a"]
+    if "specific" in row.flags and suffix != "a":
+        return [f"this form of '{row.opcode}' needs a target with the suffix a, such as sm_{target}a"]
     for flag, (targets, name) in EXCLUSIVE.items():
         if flag in row.flags and target not in targets:
             return [f"this form of '{row.opcode}' needs {name} (.target is sm_{target}{suffix})"]

@@ -128,6 +128,17 @@ def copy(t: Translator, op: Op) -> Step:
     return step
 
 
+@method("tmem_shift")
+def shift(t: Translator, op: Op) -> Step:
+    """Each lane moves rows."""
+    place, ctas, pos = _place(t, op["t"]), ctas_of(op), op.pos
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        warp.grid.call("pe_tmem_shift", warp, pos, ctas, mask_of(group), warp.grid.transfer.fill(SUMS, 4, group, place))
+
+    return step
+
+
 @method("tmem_mma")
 def mma(t: Translator, op: Op) -> Step:
     """Each lane multiplies matrices of its own."""

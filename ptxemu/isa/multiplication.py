@@ -61,7 +61,7 @@ def tensor_constants_of(op: Op, numerics: Numerics) -> dict[str, int]:
     return {
         "kind": int(getattr(lib, f"PE_KIND_{kind.removeprefix('kind::').upper()}")), "shift": constant_of(op, "immscale"),
         "each": 16 if op.mods.get("scale") in ("scale_vec::4X", "block16") else 32,
-        "ctas": ctas_of(op), "stationary": int("ws" in op.mods),
+        "ctas": ctas_of(op), "stationary": int("ws" in op.mods), "moves_a": int("ashift" in op.mods),
         "fraction": full.fraction, "block": full.block, "result": full.result, "least": full.least, "least_half": half.least,
     }  # fmt: skip
 

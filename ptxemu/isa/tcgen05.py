@@ -1,14 +1,13 @@
 """Tensor memory and the multiplications of one thread (PTX ISA, "TensorCore 5th Generation Family Instructions").
 
-Forms that are not here, as ``shift``, are not run: the row of ``ptxemu/isa/unsupported.py``
-takes them.
+Forms that are not here are not run: the row of ``ptxemu/isa/unsupported.py`` takes them.
 """
 
 from __future__ import annotations
 
 from itertools import product
 
-from ptxemu.isa.fidelity import DEFINED, TENSOR_SUMS
+from ptxemu.isa.fidelity import DEFINED, TENSOR_SUMS, UNCHECKED
 from ptxemu.isa.table import row
 from ptxemu.isa.traits import name_words
 
@@ -20,9 +19,9 @@ REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}  # of x1
 MOST_REGISTERS = 128
 
 
-def _row(qualifiers: str, operands: str, lower: str, does: str, bits: str = DEFINED) -> None:
-    row("tcgen05", qualifiers, operands, ptx="8.6", sm=100, lower=lower, flags="accelerated blackwell", does=does, bits=bits,
-        chapter=CHAPTER)  # fmt: skip
+def _row(qualifiers: str, operands: str, lower: str, does: str, bits: str = DEFINED, flags: str = "") -> None:
+    row("tcgen05", qualifiers, operands, ptx="8.6", sm=100, lower=lower, flags=f"accelerated tensors {flags}", does=does,
+        bits=bits, chapter=CHAPTER)  # fmt: skip
 
 
 for _group, _waits in ((ONE, ""), (PAIR, ", waits pair")):
@@ -58,31 +57,29 @@ for _shape, _warps in (
 ):
     for _formats in ("", "to=b8x16 from=b6x16_p32,b4x16_p64"):
         _row(f"cp {GROUP} shape={_shape} {_warps} {_formats}", "[t]@tensor:, s:b64", "tmem_copy", "faults")
+_row(f"shift {GROUP} down", "[t]@tensor:", "tmem_shift", "faults", UNCHECKED, "specific")
 
 
-def _collectors(*buffers: str) -> str:
-    return ",".join(f"collector::{buffer}::{word}" for buffer in buffers for word in ("fill", "use", "lastuse", "discard"))
+def _collectors(*buffers: str, words: str = "fill use lastuse discard") -> str:
+    return "collector?=" + ",".join(f"collector::{buffer}::{word}" for buffer in buffers for word in words.split())
 
 
-COLLECTOR = f"collector?={_collectors('a')}"
-KINDS = (("kind::f16,kind::tf32", ", immscale:u32(0..15)?", TENSOR_SUMS), ("kind::f8f6f4", "", TENSOR_SUMS),
-         ("kind::i8", "", DEFINED))  # fmt: skip
+COLLECTOR = _collectors("a")
+SHIFTED = f"ashift {_collectors('a', words='lastuse discard')}"
+KINDS = (("kind::f16,kind::tf32", ", immscale:u32(0..15)?", TENSOR_SUMS, ""), ("kind::f8f6f4", "", TENSOR_SUMS, ""),
+         ("kind::i8", "", DEFINED, "specific integers"))  # fmt: skip
 SCALED = (("mxf8f6f4", "?=scale_vec::1X,block32"), ("mxf4", "?=scale_vec::2X,block32"),
           ("mxf4nvf4", "=scale_vec::2X,scale_vec::4X,block16,block32"))  # fmt: skip
 SPARSE = (("", ""), (" sp", ", [metadata]@tensor:"))
-for _a in ("a:b64", "[a]@tensor:"):
-    for (_sp, _metadata), (_kinds, _scale, _bits) in product(SPARSE, KINDS):
+GROUPS = ((GROUP, ""), (ONE, ", off:b32*4"), (PAIR, ", off:b32*8"))
+for _a, _uses in (("a:b64", (COLLECTOR,)), ("[a]@tensor:", (COLLECTOR, SHIFTED))):
+    for (_sp, _metadata), (_kinds, _scale, _bits, _flags) in product(SPARSE, KINDS):
         _sides = f"[t]@tensor:, {_a}, b:b64{_metadata}, format:u32"
-        for _group, _disabled in ((GROUP, ""), (ONE, ", off:b32*4"), (PAIR, ", off:b32*8")):
-            _row(
-                f"mma{_sp} {_group} kind={_kinds} {COLLECTOR}",
-                f"{_sides}{_disabled}, p:pred{_scale}",
-                "tmem_mma",
-                "faults",
-                _bits,
-            )
-        _row(f"mma ws{_sp} {ONE} kind={_kinds} collector?={_collectors('b0', 'b1', 'b2', 'b3')}",
-             f"{_sides}, p:pred, zeros:b64?", "tmem_mma", "faults", _bits)  # fmt: skip
+        for _use, (_group, _disabled) in product(_uses, GROUPS):
+            _row(f"mma{_sp} {_group} kind={_kinds} {_use}", f"{_sides}{_disabled}, p:pred{_scale}", "tmem_mma", "faults", _bits,
+                 _flags)  # fmt: skip
+        _row(f"mma ws{_sp} {ONE} kind={_kinds} {_collectors('b0', 'b1', 'b2', 'b3')}",
+             f"{_sides}, p:pred, zeros:b64?", "tmem_mma", "faults", _bits, _flags)  # fmt: skip
     for (_sp, _metadata), (_kind, _scale) in product(SPARSE, SCALED):
         _row(f"mma{_sp} {GROUP} kind=kind::{_kind} block_scale scale{_scale} {COLLECTOR}",
              f"[t]@tensor:, {_a}, b:b64{_metadata}, format:u32, [fa]@tensor:, [fb]@tensor:, p:pred", "tmem_mma", "faults",

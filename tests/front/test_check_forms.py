@@ -138,6 +138,23 @@ def test_values_of_tensor_maps(field: str, version: str, target: str, most: int)
     expect(lines, [value <= most for value in values], strict=True, version=version, target=target)
 
 
+# ---------------------------------------------------------------- tensor memory
+
+SHIFT = "tcgen05.shift.cta_group::1.down [%r1];"
+MULTIPLY = "tcgen05.mma.cta_group::1.kind::{} [%r1], %d1, %d2, %r2, %p1;"
+
+
+@pytest.mark.parametrize(
+    ("target", "accepted"),
+    [("sm_100a", [True, True, True]), ("sm_100f", [False, True, False]), ("sm_103a", [True, True, False]),
+     ("sm_107f", [False, True, False]), ("sm_110a", [True, True, True]), ("sm_110f", [False, True, False]),
+     ("sm_120a", [False, False, False])],
+)  # fmt: skip
+def test_targets_with_tensor_memory(target: str, accepted: list[bool]) -> None:
+    """In strict mode, as ptxas 13.5 has it."""
+    expect([SHIFT, MULTIPLY.format("f16"), MULTIPLY.format("i8")], accepted, strict=True, version="9.5", target=target)
+
+
 # ---------------------------------------------------------------- surfaces
 
 

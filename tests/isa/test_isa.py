@@ -26,6 +26,7 @@ from tests.matrix import (
     test_tcgen05_memory,
     test_tcgen05_pairs,
     test_tcgen05_scaled,
+    test_tcgen05_shift,
     test_tcgen05_sparse,
     test_tcgen05_stationary,
     test_wgmma,
@@ -101,7 +102,7 @@ def used_ops(name: str) -> Iterator[Op]:
 
 ELSEWHERE = (
     test_scaled.texts, test_wgmma.texts, test_tcgen05.texts, test_tcgen05_memory.texts, test_tcgen05_scaled.texts,
-    test_tcgen05_pairs.texts, test_tcgen05_sparse.texts, test_tcgen05_stationary.texts,
+    test_tcgen05_shift.texts, test_tcgen05_pairs.texts, test_tcgen05_sparse.texts, test_tcgen05_stationary.texts,
 )  # fmt: skip
 """Kernels that other tests run."""
 

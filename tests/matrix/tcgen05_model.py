@@ -145,6 +145,17 @@ def copied(cells: np.ndarray, lines: np.ndarray, how: str, column: int) -> np.nd
     return result
 
 
+def moved(cells: np.ndarray, column: int) -> np.ndarray:
+    """Tensor memory after a tcgen05.shift of 32 bytes of its rows, as cicuvc/nvidia-sass-document has measured a B200.
+
+    Of the 32 lanes of each warp the last keeps what it has (notes/sm100/instr/utcshift.md).
+    """
+    result, part = cells.copy(), slice(column, column + 8)
+    for first in range(0, LANES, 32):
+        result[first : first + 31, part] = cells[first + 1 : first + 32, part]
+    return result
+
+
 # ---------------------------------------------------------------- products
 
 

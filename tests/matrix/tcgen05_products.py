@@ -22,7 +22,8 @@ TWO = (0b0100, 0b1110)
 class Multiplication(NamedTuple):
     """One instruction: its descriptors (A's is None: in tensor memory), how many CTAs take part and which of them executes it.
 
-    What else it has: words of lanes that stay, what to keep, the power of two that divides sums, a descriptor of zero columns.
+    What else it has: words of lanes that stay, what to keep, the power of two that divides sums, a descriptor of zero columns,
+    and whether the rows of A move.
     """
 
     format: Format | Raw
@@ -36,12 +37,13 @@ class Multiplication(NamedTuple):
     shift: int | None = None
     zeros: int | None = None
     adds: bool = True
+    moves: bool = False
 
     @property
     def text(self) -> str:
         sparse = isinstance(self.format, Format) and self.format.sparse
         words = ".ws" * self.stationary + ".sp" * sparse
-        name = f"tcgen05.mma{words}.cta_group::1.kind::{self.format.kind}{self.collector}"
+        name = f"tcgen05.mma{words}.cta_group::1.kind::{self.format.kind}{'.ashift' * self.moves}{self.collector}"
         a = f"[%r0+{A_COLUMN}]" if self.a is None else "%da"
         metadata = f", [%r0+{METADATA}]" if sparse else ""
         off = f", {{{', '.join(f'%r{i + 1}' for i in range(len(self.off)))}}}" if self.off else ""
@@ -114,6 +116,8 @@ def check(one: Multiplication, seed: int = 1, any: bool = False, mode: int = 0, 
     for lane in range(one.ctas * LANES):
         if one.off and one.off[lane // 32] >> lane % 32 & 1:
             wanted[lane // LANES, lane % LANES] = cells[lane // LANES, lane % LANES]
+    if one.moves:
+        wanted = np.stack([tcgen05.moved(found, A_COLUMN) for found in wanted])
     given_cells, given_memory = (cells, memory) if one.ctas > 1 else (cells[0], memory[0])
     found, _ = kernels.run(one.text, given_cells, memory=given_memory, device=ptxemu.Device(engine=engine))
     np.testing.assert_array_equal(found.reshape(wanted.shape), wanted, err_msg=one.text)

@@ -109,6 +109,12 @@ def copy(ctx: Context, op: Op) -> None:
     )
 
 
+@effect("tmem_shift", size=20)
+def shift(ctx: Context, op: Op) -> None:
+    """tcgen05.shift: each thread moves rows."""
+    _call(ctx, op, "pe_tmem_shift", ("i32", str(ctas_of(op))), mask_of(ctx, op), ("ptr", _lanes(ctx, op["t"])))
+
+
 @effect("tmem_mma", size=60)
 def mma(ctx: Context, op: Op) -> None:
     """tcgen05.mma: one thread's multiplication of whole matrices."""
