@@ -126,7 +126,7 @@ static void decode_scaled(pe_tensor_product *p, uint32_t descriptor) {
 
 static void decode_plain(pe_tensor_product *p, uint32_t descriptor) {
   static const uint8_t sizes[] = {[PE_KIND_F16] = 2, [PE_KIND_TF32] = 4, [PE_KIND_F8F6F4] = 1, [PE_KIND_I8] = 1};
-  static const uint8_t results[] = {PE_TYPE_F16, PE_TYPE_F32, PE_TYPE_S32};
+  static const uint8_t results[] = {PE_TYPE_F16, PE_TYPE_F32, PE_TYPE_S32}, ahead[] = {0, 8, 16, 32};
   const pe_tmem_mma_site *site = p->site;
   uint32_t sums = descriptor >> 4 & 3;
   bool floats = site->kind != PE_KIND_I8;
@@ -134,7 +134,7 @@ static void decode_plain(pe_tensor_product *p, uint32_t descriptor) {
   check_shape(p);
   check_moves(p);
   decode_sparse(p, descriptor);
-  if (site->stationary && descriptor >> 30) pe_tensor_product_misuse(p, "shifts of columns are not supported");
+  if (site->stationary) p->most_ahead = ahead[descriptor >> 30];
   if (floats ? sums > F32_SUMS || (site->kind == PE_KIND_TF32 && sums != F32_SUMS) : sums != S32_SUMS)
     pe_tensor_product_misuse(p, "its kind has no such sums");
   bool negated = is_negated(descriptor);

@@ -28,6 +28,8 @@ typedef struct pe_tensor_product {
   pe_shared_matrix a, b;
   uint32_t a_across, b_across, a_at, at, metadata;
   const uint32_t *disabled;
+  uint64_t zeros;     /* a descriptor of columns of B that are taken for zero; or 0: there are none */
+  uint32_t most_ahead; /* columns of B that may be left out before the first */
   pe_scaled_site scaled; /* of a kind with factors, which are at these addresses */
   uint32_t a_factors, b_factors, a_byte, b_byte;
   pe_tensor_cta cta[PE_TMEM_PAIR];
@@ -44,6 +46,15 @@ PE_INLINE bool pe_tensor_product_is_scaled(const pe_tmem_mma_site *site) { retur
 
 /* Fill in what the descriptor says; a fault if that is nothing. */
 void pe_tensor_product_decode(pe_tensor_product *p, uint32_t descriptor);
+
+/* Check a descriptor of columns that are taken for zero, after the other one (matrix_zeros.c). */
+void pe_tensor_product_decode_zeros(pe_tensor_product *p, uint64_t zeros);
+
+/* The columns of B before the first. */
+uint32_t pe_tensor_product_ahead(const pe_tensor_product *p);
+
+/* Which of eight columns of the panel, from one on, are zero: a bit for each. */
+uint32_t pe_tensor_product_zeros(const pe_tensor_product *p, uint32_t first);
 
 /* Bits of an element in shared memory that a byte is made of; 8 if elements stay as they are. */
 uint32_t pe_tensor_product_bits(const pe_tensor_product *p, uint32_t type);

@@ -12,7 +12,8 @@ enum {
   TILES = 4,
   AT_ONCE = 64 /* columns */,
   LINE_WORDS = 4,
-  ALONG = 2 /* tiles along k, and twice as many beside a sparse A */
+  ALONG = 2 /* tiles along k, and twice as many beside a sparse A */,
+  ALL_ZERO = 0xff /* columns of a tile */
 };
 enum { EXPONENT_BIAS = 127, FRACTION_BITS = 23 }; /* of f32 */
 enum { ADDRESS = 0x3fffffff };
@@ -46,15 +47,38 @@ static void read_a(const pe_tensor_product *p, pe_halves to[PE_TENSOR_ROWS / TIL
   }
 }
 
+/* A tile of the columns from one on, which is no multiple of eight if columns before are left out. */
+static void read_columns(const pe_tensor_product *p, const pe_shared_matrix *from, uint32_t first, uint32_t along,
+                         pe_halves *to) {
+  uint32_t skipped = first % TILE, row = first / TILE;
+  pe_read_tile(p->w, p->site->pos, from, p->b_across, row, along, to);
+  if (!skipped) return;
+  pe_halves next;
+  if (p->b_across)
+    pe_read_tile(p->w, p->site->pos, from, p->b_across, row + 1, along, &next);
+  else
+    pe_read_rows(p->w, p->site->pos, from, row + 1, along, skipped, &next);
+  memmove(to->at[0], to->at[skipped], (TILE - skipped) * sizeof to->at[0]);
+  memcpy(to->at[TILE - skipped], next.at[0], skipped * sizeof to->at[0]);
+}
+
 /* Of a pair, the matrix of each CTA has one panel. */
 static void read_b(const pe_tensor_product *p, uint32_t first, uint32_t columns, uint32_t along, pe_halves *to) {
   pe_shared_matrix from = p->b;
   bool pair = p->site->ctas > 1;
   if (pair) from.away = p->cta[p->panel].away;
-  uint32_t row = (first + (pair ? 0 : p->panel * pe_tensor_product_width(p))) / TILE;
-  for (uint32_t i = 0; i < columns / TILE * along; i++) {
-    pe_read_tile(p->w, p->site->pos, &from, p->b_across, row + i / along, i % along, to + i);
-    pe_spread_tile(to + i, pe_tensor_product_bits(p, p->mma.b));
+  uint32_t start = (pair ? 0 : p->panel * pe_tensor_product_width(p)) + pe_tensor_product_ahead(p);
+  for (uint32_t x = 0; x < columns; x += TILE) {
+    uint32_t zeros = pe_tensor_product_zeros(p, first + x);
+    for (uint32_t i = 0; i < along; i++, to++) {
+      if (zeros == ALL_ZERO)
+        memset(to, 0, sizeof *to);
+      else
+        read_columns(p, &from, start + first + x, i, to);
+      pe_spread_tile(to, pe_tensor_product_bits(p, p->mma.b));
+      for (uint32_t j = 0; j < TILE; j++)
+        if (zeros >> j & 1) memset(to->at[j], 0, sizeof to->at[j]);
+    }
   }
 }
 
@@ -232,13 +256,6 @@ static void expect_columns(const pe_tensor_product *p, uint32_t address, uint32_
     pe_tmem_expect(p->w, p->site->pos, p->lane, p->cta[i].memory, address, columns);
 }
 
-/* A descriptor of zero columns may say that there are none (CUTLASS, mma_sm100_desc.hpp, "MaskAndShiftB"). */
-static void expect_no_zeros(const pe_tensor_product *p, uint64_t descriptor) {
-  enum { NONE_AT = 39, SHIFT_AT = 56, SHIFTS = 63 };
-  if (!(descriptor >> NONE_AT & 1) || (descriptor >> SHIFT_AT & SHIFTS))
-    pe_tensor_product_misuse(p, "columns that are taken for zero, or shifted, are not supported");
-}
-
 static void find_ctas(pe_tensor_product *p) {
   pe_cta *cta[PE_TMEM_PAIR];
   pe_tmem_ctas(p->w, p->site->pos, p->site->ctas, cta);
@@ -255,7 +272,7 @@ void pe_tmem_mma(pe_warp *w, const pe_tmem_mma_site *site, uint32_t mask, const 
     if (metadata) p.metadata = metadata[lane];
     if (pe_tensor_product_is_scaled(site)) p.a_factors = a_factors[lane], p.b_factors = b_factors[lane];
     pe_tensor_product_decode(&p, descriptor[lane]);
-    if (zeros) expect_no_zeros(&p, zeros[lane]);
+    if (zeros) pe_tensor_product_decode_zeros(&p, zeros[lane]);
     find_ctas(&p);
     if (metadata) expect_columns(&p, p.metadata, p.selector + pe_tensor_product_metadata_columns(&p));
     expect_columns(&p, p.at, p.spread ? pe_tensor_product_width(&p) : p.columns);

@@ -172,6 +172,7 @@ class Format(NamedTuple):
     saturates: bool = False
     sparse: bool = False
     selector: int = 0
+    most_ahead: int = 0
 
     @property
     def bits(self) -> int:
@@ -180,7 +181,7 @@ class Format(NamedTuple):
             (self.selector, 0), (self.sparse, 2), (self.saturates, 3), ({"f16": 0, "f32": 1, "s32": 2}[self.d], 4),
             (numbers[self.a], 7), (numbers[self.b], 10), (self.negated[0], 13), (self.negated[1], 14),
             (self.transposed[0], 15), (self.transposed[1], 16),
-            (self.columns // 8, 17), (self.rows // 16, 24),
+            (self.columns // 8, 17), (self.rows // 16, 24), ({0: 0, 8: 1, 16: 2, 32: 3}[self.most_ahead], 30),
         ]  # fmt: skip
         return sum(int(value) << shift for value, shift in fields)
 
@@ -198,6 +199,41 @@ class Format(NamedTuple):
     def size(self) -> int:
         """Bytes of an element."""
         return model.BITS[self.a] // 8
+
+
+class Zeros(NamedTuple):
+    """A descriptor of columns of B that are taken for zero: spans of so many zeros and others take turns, in each part of the columns.
+
+    PTX ISA, "Zero-Column Mask Descriptor", by its examples: where the first span of each part starts, whether it is zeros, and how
+    many columns of B are before the first.
+    """
+
+    starts: tuple[int, ...]
+    zero_first: tuple[bool, ...]
+    zeros: int
+    others: int
+    ahead: int = 0
+    on: bool = True
+
+    @property
+    def bits(self) -> int:
+        parts = sum(start << 8 * i | first << 32 + i for i, (start, first) in enumerate(zip(self.starts, self.zero_first)))
+        return parts | self.on << 39 | self.zeros - 1 << 40 | self.others - 1 << 48 | self.ahead << 56
+
+    def mask(self, columns: int) -> np.ndarray:
+        """Whether each column is zero."""
+        found = []
+        for start, first in zip(self.starts, self.zero_first, strict=True):
+            turn = [first] * (self.zeros if first else self.others) + [not first] * (self.others if first else self.zeros)
+            dropped = min(start, turn.count(first) - 1)
+            found += (turn * columns)[dropped : dropped + columns // len(self.starts)]
+        return np.array(found) & self.on
+
+    def met(self, b: np.ndarray, columns: int) -> np.ndarray:
+        """The columns of B that are multiplied, each in a row, of those in memory."""
+        found = b[self.ahead : self.ahead + columns].copy()
+        found[self.mask(columns)] = 0
+        return found
 
 
 class ScaledFormat(NamedTuple):

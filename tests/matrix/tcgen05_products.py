@@ -9,7 +9,7 @@ import numpy as np
 import ptxemu
 from tests.matrix import tcgen05_kernels as kernels
 from tests.matrix import tcgen05_model as tcgen05
-from tests.matrix.tcgen05_model import FOUR, LANES, LINE, Format
+from tests.matrix.tcgen05_model import FOUR, LANES, LINE, Format, Zeros
 from tests.matrix.test_tcgen05 import A_COLUMN, B_AT, COLUMN, Given, Raw, given
 
 METADATA = 496
@@ -35,7 +35,7 @@ class Multiplication(NamedTuple):
     off: tuple[int, ...] = ()
     collector: str = ""
     shift: int | None = None
-    zeros: int | None = None
+    zeros: Zeros | None = None
     adds: bool = True
     moves: bool = False
 
@@ -49,7 +49,7 @@ class Multiplication(NamedTuple):
         off = f", {{{', '.join(f'%r{i + 1}' for i in range(len(self.off)))}}}" if self.off else ""
         last = "".join(f", {x}" for x in (self.shift, None if self.zeros is None else "%v") if x is not None)
         given = "".join(f"  mov.b32 %r{i + 1}, {word};\n" for i, word in enumerate(self.off))
-        given += "" if self.zeros is None else f"  mov.b64 %v, {self.zeros};\n"
+        given += "" if self.zeros is None else f"  mov.b64 %v, {self.zeros.bits};\n"
         given += f"  add.u64 %da, %base, {self.a or 0}; add.u64 %db, %base, {self.b}; mov.b32 %r0, %b;\n"
         adds = "%p" if self.adds else "%q"
         mma = f"  @%one {name} [%r0+{COLUMN}], {a}, %db{metadata}, {self.format.bits}{off}, {adds}{last};\n"
@@ -95,10 +95,14 @@ def check(one: Multiplication, seed: int = 1, any: bool = False, mode: int = 0, 
     metadata = None
     if format.sparse:
         of, metadata = halved(of, format, rng)
+    if one.zeros is not None:
+        more = given(format._replace(columns=one.zeros.ahead + 7 & ~7), seed + 1, any).b
+        of = of._replace(b=np.concatenate([of.b, more]))
     memory, one = in_shared(one, of, mode)
     cells = np.full((one.ctas, LANES, tcgen05.COLUMNS), 0xA5A5A5A5, np.uint32)
     left = of.a if metadata is None else tcgen05.expanded(of.a, metadata, format.a)
-    result = tcgen05.sums(format, left, of.b, of.c if one.adds else np.zeros_like(of.c), one.shift or 0)
+    right = of.b if one.zeros is None else one.zeros.met(of.b, format.columns)
+    result = tcgen05.sums(format, left, right, of.c if one.adds else np.zeros_like(of.c), one.shift or 0)
     lanes, places = tcgen05.spots(rows, format.columns, one.shares)
     for cta in range(one.ctas):
         part = slice(cta * rows, cta * rows + rows)
