@@ -50,8 +50,8 @@ static void decode_shape(pe_tensor_product *p, uint32_t descriptor) {
   p->rows = rows / site->ctas;
   p->columns = (descriptor >> 17 & 63) * TILE;
   p->panels = site->stationary && rows ? PE_TENSOR_ROWS / rows : site->ctas;
-  p->spread = p->panels > 1 && p->rows < PE_TENSOR_ROWS;
-  p->gaps = p->panels == 1 && p->rows < PE_TENSOR_ROWS;
+  p->spread = p->panels > 1 && p->rows < PE_TENSOR_ROWS && (site->stationary || !p->sparse);
+  p->gaps = !p->spread && p->rows < PE_TENSOR_ROWS;
 }
 
 /* Columns from 16 or 32 on are so many at a time; `least` are allowed, too. */
@@ -79,21 +79,13 @@ static void check_shape(const pe_tensor_product *p) {
   check_columns(p, halves ? TILE : 0, halves ? TILE : 16);
 }
 
-static void check_moves(const pe_tensor_product *p) {
-  uint32_t rows = p->rows * p->site->ctas;
-  if (p->site->moves_a && rows != PE_TENSOR_ROWS && rows != 2 * PE_TENSOR_ROWS)
-    pe_tensor_product_misuse(p, "rows of A move in matrices of 128 and 256 rows");
-}
-
-/* What a descriptor says of a sparse A. Of one whose rows lie in gaps, or are spread for a pair, no layout of metadata is public. */
+/* What a descriptor says of a sparse A. */
 static void decode_sparse(pe_tensor_product *p, uint32_t descriptor) {
   bool given = descriptor >> 2 & 1;
   p->selector = descriptor & 3;
   if (given && !p->sparse) pe_tensor_product_misuse(p, "a sparse matrix needs .sp");
   if (!p->sparse) return;
   if (!given) pe_tensor_product_misuse(p, ".sp needs a descriptor of a sparse matrix");
-  if (p->gaps || (p->spread && !p->site->stationary))
-    pe_tensor_product_misuse(p, "sparse matrices with 64 rows in a CTA are not supported");
   if (p->selector > (p->size > 1)) pe_tensor_product_misuse(p, "there are no metadata of that number");
 }
 
@@ -114,6 +106,7 @@ static void decode_scaled(pe_tensor_product *p, uint32_t descriptor) {
     pe_tensor_product_misuse(p, "it has not 128 rows");
   check_columns(p, 0, TILE * site->ctas);
   decode_sparse(p, descriptor);
+  if (p->gaps) pe_tensor_product_misuse(p, "a sparse matrix with factors of a pair has 256 rows");
   if (!powers && (site->kind != PE_KIND_MXF4NVF4 || site->each != 16))
     pe_tensor_product_misuse(p, "its kind has no such factors");
   if (descriptor >> 31) pe_tensor_product_misuse(p, "multiplications of k 96 are not supported");
@@ -132,7 +125,7 @@ static void decode_plain(pe_tensor_product *p, uint32_t descriptor) {
   bool floats = site->kind != PE_KIND_I8;
   p->size = sizes[site->kind];
   check_shape(p);
-  check_moves(p);
+  if (site->moves_a && p->gaps) pe_tensor_product_misuse(p, "rows of A move in matrices that have all lanes");
   decode_sparse(p, descriptor);
   if (site->stationary) p->most_ahead = ahead[descriptor >> 30];
   if (floats ? sums > F32_SUMS || (site->kind == PE_KIND_TF32 && sums != F32_SUMS) : sums != S32_SUMS)

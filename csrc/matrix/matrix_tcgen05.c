@@ -252,6 +252,7 @@ static void expect_columns(const pe_tensor_product *p, uint32_t address, uint32_
   uint32_t start = address >> 16;
   if (start && (start != PE_TENSOR_BLOCK || !p->gaps))
     pe_tensor_product_misuse(p, "a matrix starts at lane 0, or one of 64 rows at lane 16");
+  if (start != p->at >> 16) pe_tensor_product_misuse(p, "matrices and metadata are in the lanes of the sums");
   for (uint32_t i = 0; i < p->site->ctas; i++)
     pe_tmem_expect(p->w, p->site->pos, p->lane, p->cta[i].memory, address, columns);
 }

@@ -23,7 +23,7 @@ class Multiplication(NamedTuple):
     """One instruction: its descriptors (A's is None: in tensor memory), how many CTAs take part and which of them executes it.
 
     What else it has: words of lanes that stay, what to keep, the power of two that divides sums, a descriptor of zero columns,
-    and whether the rows of A move.
+    whether the rows of A move, and the lane of the first row.
     """
 
     format: Format | Raw
@@ -38,21 +38,23 @@ class Multiplication(NamedTuple):
     zeros: Zeros | None = None
     adds: bool = True
     moves: bool = False
+    lane: int = 0
 
     @property
     def text(self) -> str:
         sparse = isinstance(self.format, Format) and self.format.sparse
         words = ".ws" * self.stationary + ".sp" * sparse
         name = f"tcgen05.mma{words}.cta_group::1.kind::{self.format.kind}{'.ashift' * self.moves}{self.collector}"
-        a = f"[%r0+{A_COLUMN}]" if self.a is None else "%da"
-        metadata = f", [%r0+{METADATA}]" if sparse else ""
+        lane = self.lane << 16
+        a = f"[%r0+{lane + A_COLUMN}]" if self.a is None else "%da"
+        metadata = f", [%r0+{lane + METADATA}]" if sparse else ""
         off = f", {{{', '.join(f'%r{i + 1}' for i in range(len(self.off)))}}}" if self.off else ""
         last = "".join(f", {x}" for x in (self.shift, None if self.zeros is None else "%v") if x is not None)
         given = "".join(f"  mov.b32 %r{i + 1}, {word};\n" for i, word in enumerate(self.off))
         given += "" if self.zeros is None else f"  mov.b64 %v, {self.zeros.bits};\n"
         given += f"  add.u64 %da, %base, {self.a or 0}; add.u64 %db, %base, {self.b}; mov.b32 %r0, %b;\n"
         adds = "%p" if self.adds else "%q"
-        mma = f"  @%one {name} [%r0+{COLUMN}], {a}, %db{metadata}, {self.format.bits}{off}, {adds}{last};\n"
+        mma = f"  @%one {name} [%r0+{lane + COLUMN}], {a}, %db{metadata}, {self.format.bits}{off}, {adds}{last};\n"
         body = given + mma + kernels.ARRIVED
         return kernels.pair_kernel(body, self.issuer) if self.ctas > 1 else kernels.kernel(body)
 
@@ -61,7 +63,7 @@ class Multiplication(NamedTuple):
         """How many parts of the lanes have the same rows."""
         assert isinstance(self.format, Format)
         rows = self.format.rows // self.ctas
-        return LANES // rows if self.stationary or self.ctas > 1 else 1
+        return LANES // rows if self.stationary or (self.ctas > 1 and not self.format.sparse) else 1
 
 
 def halved(of: Given, format: Format, rng: np.random.Generator) -> tuple[Given, np.ndarray]:
@@ -104,15 +106,17 @@ def check(one: Multiplication, seed: int = 1, any: bool = False, mode: int = 0, 
     right = of.b if one.zeros is None else one.zeros.met(of.b, format.columns)
     result = tcgen05.sums(format, left, right, of.c if one.adds else np.zeros_like(of.c), one.shift or 0)
     lanes, places = tcgen05.spots(rows, format.columns, one.shares)
+    lanes += one.lane
+    alike = lanes[:, 0] if one.shares == 1 else np.arange(LANES)  # those of rows of A and their metadata
     for cta in range(one.ctas):
         part = slice(cta * rows, cta * rows + rows)
         if metadata is not None:
             words = tcgen05.metadata_cells(metadata[part], format.size, one.shares)
             first = METADATA + format.selector
-            cells[cta, :, first : first + words.shape[1]] = words
+            cells[cta, alike, first : first + words.shape[1]] = words[: len(alike)]
         if one.a is None:
             words = np.ascontiguousarray(of.a[part].astype(f"u{format.size}")).view(np.uint32)
-            cells[cta, :, A_COLUMN : A_COLUMN + 8] = np.tile(words, (one.shares, 1))
+            cells[cta, alike, A_COLUMN : A_COLUMN + 8] = np.tile(words, (one.shares, 1))
         cells[cta, lanes, places + COLUMN] = of.c[part]
     wanted = cells.copy()
     for cta in range(one.ctas):

@@ -263,6 +263,12 @@ def test_descriptors_of_nothing(form: Form, bits: int, message: str, engine: str
         kernels.run(kernels.kernel(text), np.zeros((128, 512), np.uint32), device=ptxemu.Device(engine=engine))
 
 
+def test_a_sparse_matrix_of_64_rows_in_each_cta() -> None:
+    one = Product(ScaledFormat(EIGHTS[0], 32, rows=128, sparse=True), 0, 0, ctas=2)
+    with pytest.raises(Fault, match=r"tensor memory misuse(.|\n)*has 256 rows"):
+        kernels.run(one.kernel, np.zeros((2, 128, 512), np.uint32))
+
+
 @pytest.mark.parametrize(
     ("place", "message"), [(510, "not allocated"), (1 << 16, "start at lane 0"), ((1 << 30) + 510, "not allocated")]
 )

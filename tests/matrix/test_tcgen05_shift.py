@@ -68,9 +68,10 @@ def test_a_sparse_matrix_moves(ctas: int) -> None:
     products.check(Multiplication(Format("f16", "f16", "f32", 128 * ctas, 32, sparse=True), ctas, a=None, off=off, moves=True))
 
 
-def test_few_rows_do_not_move() -> None:
-    with pytest.raises(Fault, match=r"tensor memory misuse(.|\n)*128 and 256 rows"):
-        products.launch(Multiplication(Format("f16", "f16", "f32", 64, 32), a=None, moves=True))
+@pytest.mark.parametrize(("ctas", "sparse"), [(1, False), (2, True)])
+def test_rows_in_half_the_lanes_do_not_move(ctas: int, sparse: bool) -> None:
+    with pytest.raises(Fault, match=r"tensor memory misuse(.|\n)*that have all lanes"):
+        products.launch(Multiplication(Format("f16", "f16", "f32", 64 * ctas, 32, sparse=sparse), ctas, a=None, moves=True))
 
 
 def test_interpreted() -> None:

@@ -54,6 +54,15 @@ def test_few_rows(types: tuple[str, str, str], rows: int) -> None:
         products.check(Multiplication(sparse(types, rows, 64), stationary=True, a=a))
 
 
+@pytest.mark.parametrize("ctas", [1, 2])
+@pytest.mark.parametrize("types", SOME, ids=".".join)
+def test_64_rows_in_half_the_lanes(types: tuple[str, str, str], ctas: int) -> None:
+    """Of a CTA, or of each of a pair; metadata are in the same lanes."""
+    selector = int(types[0] == "f16")
+    products.check(Multiplication(sparse(types, 64 * ctas, 32, selector=selector), ctas), any=True)
+    products.check(Multiplication(sparse(types, 64 * ctas, 32), ctas, a=None, lane=16, off=(0xF0F0F0F0,) * 4 * ctas))
+
+
 @pytest.mark.parametrize("types", [("f16", "f16", "f32"), ("tf32", "tf32", "f32")], ids=".".join)
 @pytest.mark.parametrize("selector", [0, 1])
 def test_two_columns_of_metadata(selector: int, types: tuple[str, str, str]) -> None:
@@ -87,8 +96,7 @@ BYTES = sparse(("s8", "s8", "s32"), 128, 16)
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 @pytest.mark.parametrize(
     ("format", "bits", "message"),
-    [(PLAIN, 4, "needs a descriptor of a sparse"), (PLAIN, 2, "no metadata of that number"), (BYTES, 1, "no metadata of that"),
-     (PLAIN, 12 << 24, "64 rows in a CTA are not supported")],
+    [(PLAIN, 4, "needs a descriptor of a sparse"), (PLAIN, 2, "no metadata of that number"), (BYTES, 1, "no metadata of that")],
 )  # fmt: skip
 def test_descriptors_of_nothing(format: Format, bits: int, message: str, engine: str) -> None:
     one = Multiplication(format)
@@ -96,14 +104,10 @@ def test_descriptors_of_nothing(format: Format, bits: int, message: str, engine:
         products.launch(one, engine, one.text.replace(f" {format.bits},", f" {format.bits ^ bits},"))
 
 
-def test_pairs_of_few_rows_are_not_supported() -> None:
-    with pytest.raises(Fault, match=r"tensor memory misuse(.|\n)*64 rows in a CTA are not supported"):
-        products.launch(Multiplication(sparse(("f16", "f16", "f32"), 128, 32), 2))
-
-
 @pytest.mark.parametrize(
     ("format", "place", "message"),
-    [(PLAIN, 512, "not allocated"), (BYTES, 511, "not allocated"), (PLAIN, 1 << 16, "starts at lane 0")],
+    [(PLAIN, 512, "not allocated"), (BYTES, 511, "not allocated"), (PLAIN, 1 << 16, "starts at lane 0"),
+     (PLAIN._replace(rows=64), (16 << 16) + METADATA, "in the lanes of the sums")],
 )
 def test_metadata_that_are_nowhere(format: Format, place: int, message: str) -> None:
     one = Multiplication(format)
