@@ -39,8 +39,6 @@ static void decode_sides(pe_tensor_product *p, uint32_t descriptor) {
   if ((p->a_across && (narrow || pe_tensor_product_bits(p, p->mma.a) < 8)) ||
       (p->b_across && (narrow || pe_tensor_product_bits(p, p->mma.b) < 8)))
     pe_tensor_product_misuse(p, "matrices of elements of 6 and 4 bits are not transposed");
-  if (p->site->a_columns && pe_tensor_product_bits(p, p->mma.a) < 8)
-    pe_tensor_product_misuse(p, "elements of 6 and 4 bits in tensor memory are not supported");
 }
 
 /* How rows and columns lie in the lanes of tensor memory (PTX ISA, "Data Path Layout Organization"), of which `rows` are a CTA's. */

@@ -105,6 +105,12 @@ def in_shared(of: Given, format: Format, a: Layout | None, b: Layout) -> np.ndar
     return memory
 
 
+def around(type: str) -> int:
+    """The bits of an element's byte beside those of a few bits."""
+    _, first, width = model.NARROW.get(type, ("", 0, 8))
+    return 0xFF & ~((1 << width) - 1 << first)
+
+
 def plain(format: Format) -> tuple[Layout, Layout]:
     sides = zip((format.rows, format.columns), format.transposed, strict=True)
     a, b = (tcgen05.layouts(0, format.size, rows, transposed) for rows, transposed in sides)
@@ -122,7 +128,7 @@ def check(
     place = np.ix_(lanes, np.arange(COLUMN, COLUMN + format.columns))
     cells[place] = of.c
     if one.a is None:
-        words = np.ascontiguousarray(of.a.astype(f"u{format.size}")).view(np.uint32)
+        words = np.ascontiguousarray((of.a | around(format.a)).astype(f"u{format.size}")).view(np.uint32)
         cells[np.ix_(lanes, np.arange(A_COLUMN, A_COLUMN + 8))] = words
     wanted = cells.copy()
     wanted[place] = tcgen05.sums(format, of.a, of.b, of.c if one.adds == "%p" else np.zeros_like(of.c), one.shift or 0)
@@ -211,6 +217,14 @@ def test_a_in_tensor_memory(types: tuple[str, str, str], lane: int) -> None:
         b = plain(format)[1]
         of = given(format, 4)
         check(Product(format, None, b.bits + B_AT // LINE, lane=lane), of, in_shared(of, format, None, b))
+
+
+@pytest.mark.parametrize("types", [("e2m1", "e2m3", "f32"), ("e2m3", "e4m3", "f32"), ("e3m2", "e2m1", "f16")], ids=".".join)
+def test_elements_of_a_few_bits_in_tensor_memory(types: tuple[str, str, str]) -> None:
+    """Each in a byte, as copies make them, whose other bits do not count."""
+    format = Format(*types, 128, 16)
+    b, of = plain(format)[1], given(format, 4)
+    check(Product(format, None, b.bits + B_AT // LINE), of, in_shared(of, format, None, b))
 
 
 @pytest.mark.parametrize("collector", COLLECTORS)

@@ -231,7 +231,7 @@ def test_transposed_matrices() -> None:
         check(ScaledFormat(EIGHTS[0], 32, transposed=transposed), 4, mode=1)
 
 
-@pytest.mark.parametrize("form", [EIGHTS[0], FOURS[3]], ids=name_of)
+@pytest.mark.parametrize("form", [EIGHTS[0], EIGHTS[12], EIGHTS[24], FOURS[3]], ids=name_of)
 def test_a_in_tensor_memory(form: Form) -> None:
     check(ScaledFormat(form, 16), 5, in_columns=True)
 
