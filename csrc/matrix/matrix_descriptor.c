@@ -1,7 +1,7 @@
 /* matrix_descriptor.c: instruction descriptors of tcgen05.mma (PTX ISA, "Instruction descriptor"). */
 #include "matrix_product.h"
 
-enum { NIBBLES = 64 /* elements of four bits along k */ };
+enum { NIBBLES = 64, MOST_NIBBLES = 96 /* elements of four bits along k */ };
 enum { F16_SUMS, F32_SUMS, S32_SUMS };
 
 noreturn void pe_tensor_product_misuse(const pe_tensor_product *p, const char *what) {
@@ -35,7 +35,7 @@ static void decode_sides(pe_tensor_product *p, uint32_t descriptor) {
   p->mma.b = (uint16_t)type_of(p, descriptor >> 10 & 7);
   p->a_across = descriptor >> 15 & 1 ? p->size : 0;
   p->b_across = descriptor >> 16 & 1 ? p->size : 0;
-  bool narrow = p->scaled.k == NIBBLES;
+  bool narrow = p->scaled.k >= NIBBLES;
   if ((p->a_across && (narrow || pe_tensor_product_bits(p, p->mma.a) < 8)) ||
       (p->b_across && (narrow || pe_tensor_product_bits(p, p->mma.b) < 8)))
     pe_tensor_product_misuse(p, "matrices of elements of 6 and 4 bits are not transposed");
@@ -107,9 +107,12 @@ static void decode_scaled(pe_tensor_product *p, uint32_t descriptor) {
   if (p->gaps) pe_tensor_product_misuse(p, "a sparse matrix with factors of a pair has 256 rows");
   if (!powers && (site->kind != PE_KIND_MXF4NVF4 || site->each != 16))
     pe_tensor_product_misuse(p, "its kind has no such factors");
-  if (descriptor >> 31) pe_tensor_product_misuse(p, "multiplications of k 96 are not supported");
-  p->scaled =
-      (pe_scaled_site){.k = site->kind == PE_KIND_MXF8F6F4 ? PE_TENSOR_WIDTH : NIBBLES, .each = site->each, .e4m3 = !powers};
+  bool bytes = site->kind == PE_KIND_MXF8F6F4, longest = descriptor >> 31;
+  if (longest && (bytes || p->sparse || p->spread))
+    pe_tensor_product_misuse(p, "there is none of k 96 of its kind and shape");
+  uint16_t k = bytes ? PE_TENSOR_WIDTH : longest ? MOST_NIBBLES : NIBBLES;
+  if (longest) p->along = PE_TENSOR_MOST_ALONG;
+  p->scaled = (pe_scaled_site){.k = k, .each = site->each, .e4m3 = !powers};
   p->mma = (pe_mma_site){.k = PE_TENSOR_WIDTH, .d = PE_TYPE_F32, .flags = is_negated(descriptor) ? PE_MMA_NEGATE : 0};
   decode_sides(p, descriptor);
   p->scaled.a = p->mma.a, p->scaled.b = p->mma.b;
@@ -146,6 +149,7 @@ static void decode_plain(pe_tensor_product *p, uint32_t descriptor) {
 }
 
 void pe_tensor_product_decode(pe_tensor_product *p, uint32_t descriptor) {
+  p->along = PE_TENSOR_MOST_ALONG - 1;
   decode_shape(p, descriptor);
   if (pe_tensor_product_is_scaled(p->site))
     decode_scaled(p, descriptor);

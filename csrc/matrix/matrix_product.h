@@ -5,7 +5,7 @@
 #include "tmem.h"
 
 /* Rows at a time, the most rows of a CTA and columns, and bytes along k. */
-enum { PE_TENSOR_BLOCK = 16, PE_TENSOR_ROWS = 128, PE_TENSOR_COLUMNS = 256, PE_TENSOR_WIDTH = 32 };
+enum { PE_TENSOR_BLOCK = 16, PE_TENSOR_ROWS = 128, PE_TENSOR_COLUMNS = 256, PE_TENSOR_WIDTH = 32, PE_TENSOR_MOST_ALONG = 3 };
 
 /* A CTA that takes part: its tensor memory, and how far the window of its shared memory is from that of the CTA that runs. */
 typedef struct pe_tensor_cta {
@@ -21,6 +21,7 @@ typedef struct pe_tensor_product {
   pe_warp *w;
   int32_t lane;
   uint32_t rows, columns, size; /* of a CTA; of all panels; bytes of an element */
+  uint32_t along;               /* lines of 16 bytes that rows of A have: two, or three of k 96 */
   uint32_t panels, selector;    /* of metadata */
   bool spread, gaps;            /* 16 rows are in every other half of a warp's lanes */
   bool sparse;                  /* A holds half of its elements; metadata tell which */
@@ -28,8 +29,8 @@ typedef struct pe_tensor_product {
   pe_shared_matrix a, b;
   uint32_t a_across, b_across, a_at, at, metadata;
   const uint32_t *disabled;
-  uint64_t zeros;     /* a descriptor of columns of B that are taken for zero; or 0: there are none */
-  uint32_t most_ahead; /* columns of B that may be left out before the first */
+  uint64_t zeros;        /* a descriptor of columns of B that are taken for zero; or 0: there are none */
+  uint32_t most_ahead;   /* columns of B that may be left out before the first */
   pe_scaled_site scaled; /* of a kind with factors, which are at these addresses */
   uint32_t a_factors, b_factors, a_byte, b_byte;
   pe_tensor_cta cta[PE_TMEM_PAIR];

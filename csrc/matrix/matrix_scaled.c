@@ -1,15 +1,15 @@
 /* matrix_scaled.c: mma with scale factors for blocks of elements (PTX ISA, "Block Scaling for mma.sync").
  *
- * Sums are those of microsoft/MMA-Sim (MIT). Of k 32, products are aligned as those of other multiplications, to the exponents that the
- * factors give them. Of k 64, 16 products are added exactly, and the sums of those and C are aligned. Nothing is rounded but the
- * result, toward zero, to f32.
+ * Sums are those of microsoft/MMA-Sim (MIT). Of k 32, products are aligned as those of other multiplications, to the exponents
+ * that the factors give them. Of k 64 and 96, 16 products are added exactly, and the sums of those and C are aligned. Nothing is
+ * rounded but the result, toward zero, to f32.
  */
 #include <math.h>
 #include "matrix_scaled.h"
 #include "format.h"
 #include "internal.h"
 
-enum { ROWS = 16, COLUMNS = 8, MOST = 64, GROUP = 16, MOST_FACTORS = MOST / GROUP, WORDS = 4 };
+enum { ROWS = 16, COLUMNS = 8, BYTES_K = 32, MOST = 96, GROUP = 16, MOST_FACTORS = MOST / GROUP, WORDS = 4 };
 enum { FRACTION = 25, GROUP_FRACTION = 35, LEAST = -133, F32_FRACTION = 23, F32_BIAS = 127 };
 enum { FACTOR_FRACTION = 3, FACTOR_BIAS = 127, E4M3_BIAS = 7, ZERO_TOP = -126 };
 enum { NOWHERE = -4096 /* the exponent of a zero */, FARTHEST = 63 /* that a term is shifted */ };
@@ -73,14 +73,16 @@ PE_INLINE void decode(uint32_t type, uint32_t count, const uint32_t *bits, line 
 
 /* ---- operands: element i of a register's lane, and factors ---- */
 
+PE_INLINE bool in_bytes(const pe_scaled_site *site) { return site->k == BYTES_K; }
+
 PE_INLINE uint32_t element(const pe_scaled_site *site, uint32_t word, uint32_t i) {
-  return site->k == MOST ? (word >> 4 * i & 15) << 2 : word >> 8 * i & 255;
+  return in_bytes(site) ? word >> 8 * i & 255 : (word >> 4 * i & 15) << 2;
 }
 
 /* A row of A, or a column of B; `rows` of eight there are. */
 PE_INLINE void read_line(const pe_scaled_site *site, void *slots, uint32_t operand, uint32_t type, uint32_t number,
                          uint32_t rows, line *to) {
-  uint32_t per_word = site->k == MOST ? 8 : 4, bits[MOST], words = site->k / per_word;
+  uint32_t per_word = in_bytes(site) ? 4 : 8, bits[MOST], words = site->k / per_word;
   fragment registers = {slots, site->slots[operand]};
   for (uint32_t i = 0; i < words; i++) {
     const uint32_t *lanes = register_at(registers, number / TILE + i / WORDS * rows);
@@ -104,10 +106,12 @@ static void decode_factor(const pe_scaled_site *site, uint32_t bits, uint32_t i,
   if (!to->factor[i]) to->factor_top[i] = ZERO_TOP;
 }
 
-/* The factors of a line, from a byte of a word on. */
-static void decode_factors(const pe_scaled_site *site, uint32_t word, uint32_t byte, line *to) {
+/* The factors of a line, from a byte of a word on, or of two of k 96. */
+static void decode_factors(const pe_scaled_site *site, uint64_t words, uint32_t byte, line *to) {
+  uint32_t bytes = site->k == MOST ? 8 : 4;
   to->wild = false;
-  for (uint32_t i = 0; i < (uint32_t)site->k / site->each; i++) decode_factor(site, word >> (byte + i) % 4 * 8 & 255, i, to);
+  for (uint32_t i = 0; i < (uint32_t)site->k / site->each; i++)
+    decode_factor(site, words >> (byte + i) % bytes * 8 & 255, i, to);
 }
 
 static void read_factors(const pe_scaled_site *site, void *slots, uint32_t operand, uint32_t lane, uint32_t byte, line *to) {
@@ -170,12 +174,12 @@ PE_INLINE int32_t quarters(const int32_t *a, const int32_t *a_top, const int32_t
   return total;
 }
 
-/* Of k 64: C and sums of 16 products with their factors. */
-PE_INLINE float sum_of_groups(const line *a, const line *b, uint32_t each, uint32_t c) {
+/* Of k 64 and 96: C and sums of 16 products with their factors. */
+PE_INLINE float sum_of_groups(const line *a, const line *b, uint32_t groups, uint32_t each, uint32_t c) {
   enum { BEHIND = 2 + 2 * FACTOR_FRACTION };
   int64_t group[MOST_FACTORS];
   int32_t c_top, top[MOST_FACTORS], c_significand = parts_of_c(c, &c_top), most = larger(LEAST, c_top);
-  for (uint32_t i = 0; i < MOST_FACTORS; i++) {
+  for (uint32_t i = 0; i < groups; i++) {
     uint32_t at = i * GROUP, factor = at / each;
     int32_t by = a->factor[factor] * b->factor[factor];
     group[i] = (int64_t)by * quarters(a->significand + at, a->top + at, b->significand + at, b->top + at);
@@ -183,7 +187,7 @@ PE_INLINE float sum_of_groups(const line *a, const line *b, uint32_t each, uint3
     most = larger(most, top[i]);
   }
   int64_t total = aligned(c_significand, GROUP_FRACTION - F32_FRACTION, c_top, most);
-  for (uint32_t i = 0; i < MOST_FACTORS; i++) total += aligned(group[i], GROUP_FRACTION - BEHIND, top[i], most);
+  for (uint32_t i = 0; i < groups; i++) total += aligned(group[i], GROUP_FRACTION - BEHIND, top[i], most);
   return result_of(total, most - GROUP_FRACTION);
 }
 
@@ -203,7 +207,8 @@ PE_INLINE uint32_t element_of_d(const pe_scaled_site *site, const line *a, const
   float other = unusual(site, a, b, pe_float(c));
   if (isnan(other)) return CANONICAL_NAN;
   if (other != 0) return pe_float_bits(other);
-  return pe_float_bits(site->k == MOST ? sum_of_groups(a, b, site->each, c) : sum_of_products(a, b, fractions, c));
+  return pe_float_bits(in_bytes(site) ? sum_of_products(a, b, fractions, c)
+                                      : sum_of_groups(a, b, site->k / GROUP, site->each, c));
 }
 
 PE_FUSED static void multiply(const pe_scaled_site *site, void *slots, const line *a, const line *b) {
@@ -233,7 +238,7 @@ void pe_mma_scaled(pe_warp *w, const pe_scaled_site *site, uint32_t mask, void *
 /* The elements of a row of so many tiles, `step` tiles apart. */
 PE_INLINE void read_bits(const pe_scaled_site *site, const pe_halves *tiles, uint32_t along, uint32_t step, uint32_t row,
                          uint32_t *bits) {
-  uint32_t words[WORDS], per_word = site->k == MOST ? 8 : 4;
+  uint32_t words[WORDS], per_word = in_bytes(site) ? 4 : 8;
   for (uint32_t tile = 0; tile < along; tile++) {
     memcpy(words, tiles[tile * step].at[row], sizeof words);
     for (uint32_t i = 0; i < WORDS; i++)
@@ -245,7 +250,7 @@ PE_INLINE void read_bits(const pe_scaled_site *site, const pe_halves *tiles, uin
 PE_INLINE void choose_bits(const pe_scaled_site *site, const uint32_t *metadata, uint32_t row, const uint32_t *from,
                            uint32_t *to) {
   enum { CHUNKS = 16, IN_WORD = 8 };
-  uint32_t group = site->k == MOST ? 2 : 1;
+  uint32_t group = in_bytes(site) ? 1 : 2;
   for (uint32_t chunk = 0; chunk < CHUNKS; chunk++, from += 4 * group) {
     uint32_t word = metadata[row % TILE * WORDS + chunk / IN_WORD * 2 + row / TILE], indices = word >> chunk % IN_WORD * 4;
     for (uint32_t i = 0; i < 2; i++)
@@ -259,13 +264,12 @@ static void negate(uint32_t count, line *to) {
 
 PE_FUSED void pe_scaled_tiles(const pe_scaled_site *site, const pe_scaled_side *a, const pe_scaled_side *b,
                               const uint32_t *metadata, uint32_t columns, bool negated, uint32_t (*sums)[PE_WARP_LANES]) {
-  enum { ALONG = 2 };
-  uint32_t fractions = format_of(site->a).fraction + format_of(site->b).fraction, along = metadata ? 2 * ALONG : ALONG;
-  uint32_t bits[2 * MOST], chosen[MOST];
+  uint32_t fractions = format_of(site->a).fraction + format_of(site->b).fraction, held = site->k == MOST ? 3 : 2;
+  uint32_t along = metadata ? 2 * held : held, bits[2 * MOST], chosen[MOST];
   line left[ROWS], right = {0};
   memset(left, 0, sizeof left);
   for (uint32_t i = 0; i < ROWS; i++) {
-    read_bits(site, &a->tiles[i / TILE], ALONG, ROWS / TILE, i % TILE, bits);
+    read_bits(site, &a->tiles[i / TILE], held, ROWS / TILE, i % TILE, bits);
     decode(site->a, site->k, bits, &left[i]);
     decode_factors(site, a->factors[i], a->byte, &left[i]);
     if (negated) negate(site->k, &left[i]);

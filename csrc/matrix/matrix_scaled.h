@@ -3,10 +3,11 @@
 #define PTXEMU_MATRIX_SCALED_H
 #include "matrix.h"
 
-/* A side of a multiplication: its tiles, of which two are along k, and a word for each line, whose bytes are factors from one on. */
+/* A side of a multiplication: its tiles, of which two are along k, or three of k 96, and a word for each line, or two, whose
+ * bytes are factors from one on. */
 typedef struct pe_scaled_side {
   const pe_halves *tiles;
-  const uint32_t *factors;
+  const uint64_t *factors;
   uint32_t byte;
 } pe_scaled_side;
 

@@ -21,23 +21,30 @@ pe_shared_matrix pe_wgmma_matrix(uint64_t bits) {
   return with(bits, WIDE[bits >> 62]);
 }
 
-pe_shared_matrix pe_tcgen05_matrix(uint64_t bits, bool across) {
-  enum { PAIRS = 1 };
+pe_shared_matrix pe_tcgen05_matrix(uint64_t bits, bool across, bool longest) {
+  enum { PAIRS = 1, WHOLE = 2 };
   static const uint8_t WIDE[] = {[0] = 1, [PAIRS] = 8, [2] = 8, [4] = 4, [6] = 2, [7] = 0};
   uint32_t mode = (uint32_t)(bits >> 61);
-  bool absolute = bits >> 52 & 1; /* the leading offset is an address */
-  pe_shared_matrix found = with(bits, absolute || (mode == PAIRS && !across) ? 0 : WIDE[mode]);
+  bool absolute = bits >> 52 & 1, fits = !absolute || (longest && mode == WHOLE);
+  pe_shared_matrix found = with(bits, !fits || (mode == PAIRS && !across) ? 0 : WIDE[mode]);
+  found.absolute = absolute;
   if (mode == PAIRS) found.deep = TILE / 2, found.unit = 2;
   return found;
+}
+
+static uint32_t swizzled(const pe_shared_matrix *m, uint32_t at) {
+  return at ^ (((at >> 7) - m->phase) & (m->wide / m->unit - 1)) * m->unit * LINE;
 }
 
 /* The address of a line: the one that is `along`-th in the direction of consecutive elements and `other`-th in the other. */
 static uint32_t address_of(const pe_shared_matrix *m, bool across, uint32_t along, uint32_t other) {
   bool swapped = across && m->wide == 1;
   uint32_t blocks = along / m->wide, far = other / m->deep;
-  uint32_t at = m->start + along % m->wide * LINE + other % m->deep * m->wide * LINE;
+  uint32_t width = m->wide * LINE, within = m->start % width + along * LINE, at = other % m->deep * width;
+  if (m->absolute && within >= width) return swizzled(m, at + m->leading + within - width + far * m->stride);
+  at += m->start + along % m->wide * LINE;
   at += swapped ? blocks * m->stride + far * m->leading : blocks * m->leading + far * m->stride;
-  return at ^ (((at >> 7) - m->phase) & (m->wide / m->unit - 1)) * m->unit * LINE;
+  return swizzled(m, at);
 }
 
 static void read_line(pe_warp *w, uint32_t pos, const pe_shared_matrix *m, uint32_t address, void *to) {

@@ -9,10 +9,10 @@
 #include "matrix_scaled.h"
 
 enum {
-  TILES = 4,
+  DOWN = PE_TENSOR_BLOCK / TILE,
   AT_ONCE = 64 /* columns */,
   LINE_WORDS = 4,
-  ALONG = 2 /* tiles along k, and twice as many beside a sparse A */,
+  B_ALONG = 4 /* the most tiles along k, beside a sparse A */,
   ALL_ZERO = 0xff /* columns of a tile */
 };
 enum { EXPONENT_BIAS = 127, FRACTION_BITS = 23 }; /* of f32 */
@@ -31,11 +31,15 @@ static pe_tmem *memory_of(const pe_tensor_product *p) { return p->cta[p->side].m
 
 /* ---- multiplicands ---- */
 
-static void read_a(const pe_tensor_product *p, pe_halves to[PE_TENSOR_ROWS / TILE * 2]) {
+/* The tiles of 16 rows, down, then along k, and then those of the next. */
+typedef pe_halves left_tiles[PE_TENSOR_ROWS / TILE * PE_TENSOR_MOST_ALONG];
+
+static void read_a(const pe_tensor_product *p, left_tiles to) {
   pe_shared_matrix from = p->a;
+  uint32_t tiles = DOWN * p->along;
   from.away = p->cta[p->side].away;
-  for (uint32_t i = 0; i < p->rows / TILE * 2; i++) {
-    uint32_t row = i / TILES * 2 + i % 2, column = i % TILES / 2; /* four tiles of 16 rows: down, then along k */
+  for (uint32_t i = 0; i < p->rows / TILE * p->along; i++) {
+    uint32_t row = i / tiles * DOWN + i % DOWN, column = i % tiles / DOWN;
     if (!p->site->a_columns) {
       pe_read_tile(p->w, p->site->pos, &from, p->a_across, row, column, to + i);
       pe_spread_tile(to + i, pe_tensor_product_bits(p, p->mma.a));
@@ -169,30 +173,37 @@ static void divide(const pe_tensor_product *p, sums all) {
                                       : pe_float_bits(pe_float(word[i]) * by);
 }
 
-/* Words with the factors of rows or columns, 32 in each column from an address on. */
-static void read_factors(const pe_tensor_product *p, uint32_t address, uint32_t first, uint32_t count, uint32_t *to) {
-  enum { LANES = 32 };
+/* Words with the factors of rows or columns, 32 in each column from an address on. Of k 96 there are second words in the columns
+ * behind those of all 128 lines, or 256. */
+static void read_factors(const pe_tensor_product *p, uint32_t address, uint32_t first, uint32_t count, uint32_t all,
+                         uint64_t *to) {
+  enum { LANES = 32, WORD_BITS = 32 };
+  uint32_t behind = p->along < PE_TENSOR_MOST_ALONG ? 0
+                    : all > PE_TENSOR_ROWS          ? 2 * PE_TENSOR_ROWS / LANES
+                                                    : PE_TENSOR_ROWS / LANES;
   address &= ADDRESS; /* what is above may say which byte it is, as the descriptor does */
   if (address >> 16) pe_tensor_product_misuse(p, "factors start at lane 0");
   const pe_tmem *memory = memory_of(p);
-  pe_tmem_expect(p->w, p->site->pos, p->lane, memory, address, (first + count + LANES - 1) / LANES);
-  for (uint32_t i = 0, at = first; i < count; i++, at++)
-    to[i] = memory->cell[first_lane(p) + at % LANES][address + at / LANES];
+  pe_tmem_expect(p->w, p->site->pos, p->lane, memory, address, behind + (first + count + LANES - 1) / LANES);
+  for (uint32_t i = 0, at = first; i < count; i++, at++) {
+    const uint32_t *word = &memory->cell[first_lane(p) + at % LANES][address + at / LANES];
+    to[i] = word[0] | (uint64_t)word[behind] << WORD_BITS;
+  }
 }
 
 static void multiply_scaled(pe_tensor_product *p, bool adds, const pe_halves *left) {
-  pe_halves right[AT_ONCE / TILE * 2 * ALONG];
-  uint32_t metadata[PE_WARP_LANES], along = p->sparse ? 2 * ALONG : ALONG;
-  uint32_t a_factors[PE_TENSOR_ROWS], b_factors[PE_TENSOR_COLUMNS], width = pe_tensor_product_width(p);
+  pe_halves right[AT_ONCE / TILE * B_ALONG];
+  uint32_t metadata[PE_WARP_LANES], along = p->sparse ? 2 * p->along : p->along, width = pe_tensor_product_width(p);
+  uint64_t a_factors[PE_TENSOR_ROWS], b_factors[PE_TENSOR_COLUMNS];
   sums all;
-  read_factors(p, p->a_factors, 0, p->rows, a_factors);
-  read_factors(p, p->b_factors, p->spread ? 0 : p->panel * width, width, b_factors);
+  read_factors(p, p->a_factors, 0, p->rows, p->rows, a_factors);
+  read_factors(p, p->b_factors, p->spread ? 0 : p->panel * width, width, p->columns, b_factors);
   for (uint32_t x = 0; x < width; x += AT_ONCE) {
     uint32_t columns = width - x < AT_ONCE ? width - x : AT_ONCE;
     pe_scaled_side b = {right, b_factors + x, p->b_byte};
     read_b(p, x, columns, along, right);
     for (uint32_t row = 0; row < p->rows; row += PE_TENSOR_BLOCK) {
-      pe_scaled_side a = {left + row / PE_TENSOR_BLOCK * TILES, a_factors + row, p->a_byte};
+      pe_scaled_side a = {left + row / TILE * p->along, a_factors + row, p->a_byte};
       if (adds)
         read_sums(p, row, x, columns, all);
       else
@@ -207,9 +218,9 @@ static void multiply_scaled(pe_tensor_product *p, bool adds, const pe_halves *le
 static void multiply(pe_tensor_product *p, bool adds, pe_halves *left) {
   static const uint16_t IN_ORDER[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
                                         16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
-  _Alignas(64) pe_halves right[AT_ONCE / TILE * 2 * ALONG];
+  _Alignas(64) pe_halves right[AT_ONCE / TILE * B_ALONG];
   _Alignas(64) sums all;
-  uint32_t metadata[PE_WARP_LANES], along = p->sparse ? 2 * ALONG : ALONG;
+  uint32_t metadata[PE_WARP_LANES], along = p->sparse ? 2 * p->along : p->along;
   uint32_t most = MAX_B / p->mma.k < AT_ONCE ? MAX_B / p->mma.k : AT_ONCE, width = pe_tensor_product_width(p);
   for (uint32_t x = 0; x < width; x += most) {
     uint32_t columns = width - x < most ? width - x : most;
@@ -219,7 +230,7 @@ static void multiply(pe_tensor_product *p, bool adds, pe_halves *left) {
       fragment c = {(uint8_t *)all, IN_ORDER};
       pe_operands on = {.d = c,
                         .c = c,
-                        .a = {(uint8_t *)(left + row / PE_TENSOR_BLOCK * TILES), IN_ORDER},
+                        .a = {(uint8_t *)(left + row / TILE * p->along), IN_ORDER},
                         .b = {(uint8_t *)right, IN_ORDER},
                         .metadata = metadata};
       if (p->sparse) read_metadata(p, row, metadata);
@@ -236,7 +247,7 @@ static void multiply(pe_tensor_product *p, bool adds, pe_halves *left) {
 
 /* All panels of all CTAs. */
 static void multiply_all(pe_tensor_product *p, bool adds) {
-  _Alignas(64) pe_halves left[PE_TENSOR_ROWS / TILE * 2];
+  _Alignas(64) left_tiles left;
   for (p->side = 0; p->side < p->site->ctas; p->side++)
     for (p->panel = 0; p->panel < p->panels; p->panel++) {
       if (p->panel == 0 || p->site->a_columns) read_a(p, left); /* in tensor memory the lanes of each panel have it */
@@ -277,9 +288,9 @@ void pe_tmem_mma(pe_warp *w, const pe_tmem_mma_site *site, uint32_t mask, const 
     find_ctas(&p);
     if (metadata) expect_columns(&p, p.metadata, p.selector + pe_tensor_product_metadata_columns(&p));
     expect_columns(&p, p.at, p.spread ? pe_tensor_product_width(&p) : p.columns);
-    if (site->a_columns) expect_columns(&p, p.a_at, PE_TENSOR_WIDTH / 4);
-    p.a = pe_tcgen05_matrix(a[lane], p.a_across);
-    p.b = pe_tcgen05_matrix(b[lane], p.b_across);
+    if (site->a_columns) expect_columns(&p, p.a_at, p.along * LINE_WORDS);
+    p.a = pe_tcgen05_matrix(a[lane], p.a_across, p.along == PE_TENSOR_MOST_ALONG);
+    p.b = pe_tcgen05_matrix(b[lane], p.b_across, p.along == PE_TENSOR_MOST_ALONG);
     if (!p.b.wide || (!site->a_columns && !p.a.wide))
       pe_tensor_product_misuse(&p, "the layout of a matrix in shared memory is not supported");
     multiply_all(&p, adds >> lane & 1);

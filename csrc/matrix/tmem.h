@@ -29,7 +29,8 @@ pe_tmem *pe_tmem_of(pe_warp *w, uint32_t pos, pe_cta *cta);
 /* Take the first units that are free in a memory and, unless that is NULL, in another. The first of them. */
 uint32_t pe_tmem_take(pe_warp *w, uint32_t pos, uint32_t units, pe_tmem *memory, pe_tmem *other);
 
-/* Of the 32 lanes of a warp, each takes what the next one has in 32 bytes of columns from one on, and the last keeps it (tmem_shift.c). */
+/* Of the 32 lanes of a warp, each takes what the next one has in 32 bytes of columns from one on, and the last keeps it
+ * (tmem_shift.c). */
 void pe_tmem_move_rows(pe_tmem *memory, uint32_t column);
 
 /* ---- tmem_pair.c: pairs of CTAs, whose ranks in their cluster differ in the lowest bit (PTX ISA, ".cta_group") ---- */

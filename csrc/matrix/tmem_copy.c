@@ -30,7 +30,7 @@ static void copy(pe_warp *w, const pe_tmem_copy_site *site, const pe_shared_matr
 
 void pe_tmem_copy(pe_warp *w, const pe_tmem_copy_site *site, uint32_t mask, const uint32_t *to, const uint64_t *from) {
   PE_FOR_LANES(lane, mask) {
-    pe_shared_matrix m = pe_tcgen05_matrix(from[lane], false);
+    pe_shared_matrix m = pe_tcgen05_matrix(from[lane], false, false);
     if (!m.wide)
       pe_tmem_misuse(w, site->pos, (int32_t)lane, to[lane], "the layout of a matrix in shared memory is not supported");
     if (to[lane] >> 16 >= site->every)

@@ -1,5 +1,5 @@
-/* tmem_shift.c: rows of 32 bytes that move down by one (PTX ISA, "tcgen05.shift"): a lane gets what the one behind it had. The last lane of each
- * warp keeps its own, as a B200 does.
+/* tmem_shift.c: rows of 32 bytes that move down by one (PTX ISA, "tcgen05.shift"): a lane gets what the one behind it had. The last
+ * lane of each warp keeps its own, as a B200 does.
  */
 #include <string.h>
 #include "atomic.h"
@@ -16,7 +16,8 @@ void pe_tmem_move_rows(pe_tmem *memory, uint32_t column) {
 
 void pe_tmem_shift(pe_warp *w, uint32_t pos, uint32_t ctas, uint32_t mask, const uint32_t *at) {
   PE_FOR_LANES(lane, mask) {
-    if ((at[lane] >> 16) % WARP_LANES) pe_tmem_misuse(w, pos, (int32_t)lane, at[lane], "rows move from a multiple of 32 lanes on");
+    if ((at[lane] >> 16) % WARP_LANES)
+      pe_tmem_misuse(w, pos, (int32_t)lane, at[lane], "rows move from a multiple of 32 lanes on");
     pe_cta *cta[PE_TMEM_PAIR];
     pe_tmem_ctas(w, pos, ctas, cta);
     for (uint32_t i = 0; i < ctas; i++) {

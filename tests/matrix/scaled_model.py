@@ -1,7 +1,7 @@
 """mma with .block_scale in exact arithmetic, as microsoft/MMA-Sim (MIT) has it.
 
-Scaled products (k 32), or sums of 16 products that are scaled (k 64), are aligned with C.  Matrices are patterns, factors those
-of a row or column.  Nothing here knows ptxemu.
+Scaled products (k 32), or sums of 16 products that are scaled (k 64 and 96), are aligned with C.  Matrices are patterns, factors
+those of a row or column.  Nothing here knows ptxemu.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FACTORS = {"ue8m0": ml_dtypes.float8_e8m0fnu, "ue4m3": ml_dtypes.float8_e4m3fn}
 
 
 class Form(NamedTuple):
-    """Types of A, B and factors, the kind, how many factors a row has, and whether the instruction says that."""
+    """Types of A, B and factors, the kind, how many factors a row has, whether the instruction says that, and whether k is 96."""
 
     kind: str
     a: str
@@ -30,10 +30,11 @@ class Form(NamedTuple):
     factor: str
     factors: int
     said: bool
+    longest: bool = False
 
     @property
     def k(self) -> int:
-        return 32 if self.kind == "mxf8f6f4" else 64
+        return 32 if self.kind == "mxf8f6f4" else 96 if self.longest else 64
 
     @property
     def name(self) -> str:

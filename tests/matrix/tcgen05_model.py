@@ -202,10 +202,10 @@ class Format(NamedTuple):
 
 
 class Zeros(NamedTuple):
-    """A descriptor of columns of B that are taken for zero: spans of so many zeros and others take turns, in each part of the columns.
+    """A descriptor of columns of B that are taken for zero: in each part of the columns, spans of zeros and of others take turns.
 
-    PTX ISA, "Zero-Column Mask Descriptor", by its examples: where the first span of each part starts, whether it is zeros, and how
-    many columns of B are before the first.
+    PTX ISA, "Zero-Column Mask Descriptor", by its examples: where the first span of each part starts, whether it is zeros, how
+    many columns a span of either has, and how many columns of B are before the first.
     """
 
     starts: tuple[int, ...]
@@ -253,13 +253,15 @@ class ScaledFormat(NamedTuple):
         fields = [
             (self.sparse, 2), (self.bytes[1], 4), (numbers[self.form.a], 7), (numbers[self.form.b], 10), (self.negated, 13),
             (self.transposed[0], 15), (self.transposed[1], 16), (self.columns // 8, 17), (self.form.factor == "ue8m0", 23),
-            (self.rows // 16, 24), (self.bytes[0], 29),
+            (self.rows // 16, 24), (self.bytes[0], 29), (self.form.longest, 31),
         ]  # fmt: skip
         return sum(int(value) << shift for value, shift in fields)
 
 
 def factor_cells(factors: np.ndarray, byte: int, fill: np.ndarray, halves: bool = False) -> np.ndarray:
     """[lane][column] words that hold the factors of rows, 32 in each column, in every 32 lanes; other bytes stay.
+
+    What a word does not hold is in another, behind those of 128 or 256 rows: four factors of all these rows come first.
 
     ``halves``: the first 64 lanes have those of half the rows, the others the rest (tmem_sf_frg of mma_traits_sm100_frag.hpp,
     ScaleFactorDuplicated2by2).
@@ -269,8 +271,10 @@ def factor_cells(factors: np.ndarray, byte: int, fill: np.ndarray, halves: bool 
         both = [factor_cells(part, byte, np.tile(lanes, (2, 1)))[: LANES // 2] for part, lanes in parts]
         return np.concatenate(both)
     cells = fill.copy().view(np.uint8).reshape(LANES, -1, 4)
+    behind = -(-len(factors) // LANES) * LANES // 32
     for row, found in enumerate(factors):
-        cells[row % 32 :: 32, row // 32, byte : byte + len(found)] = found
+        for place, one in enumerate(found, byte):
+            cells[row % 32 :: 32, row // 32 + behind * (place // 4), place % 4] = one
     return cells.reshape(LANES, -1).view(np.uint32)
 
 

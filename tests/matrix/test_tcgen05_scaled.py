@@ -19,7 +19,7 @@ from tests.matrix.tcgen05_model import FOUR, LINE, Layout, ScaledFormat
 from tests.matrix.test_scaled import FOURS, TYPES, patterns
 
 B_AT = 1 << 14
-COLUMN, A_FACTORS, B_FACTORS, A_COLUMN, METADATA = 64, 340, 352, 480, 496
+COLUMN, A_FACTORS, B_FACTORS, A_COLUMN, METADATA = 64, 332, 352, 480, 496
 WORDS = {
     ("mxf8f6f4", 1): "scale_vec::1X",
     ("mxf4", 2): "scale_vec::2X",
@@ -27,6 +27,10 @@ WORDS = {
     ("mxf4nvf4", 4): "scale_vec::4X",
 }
 BLOCKS = {("mxf8f6f4", 1): "block32", ("mxf4", 2): "block32", ("mxf4nvf4", 2): "block32", ("mxf4nvf4", 4): "block16"}
+LONGEST = [
+    Form(f"mxf4{nv}", "e2m1", "e2m1", factor, count, False, True)
+    for nv, factor, count in (("", "ue8m0", 3), ("nvf4", "ue8m0", 3), ("nvf4", "ue4m3", 6), ("nvf4", "ue8m0", 6))
+]
 EIGHTS = [Form("mxf8f6f4", a, b, "ue8m0", 1, True) for a, b in product(TYPES, TYPES)]
 
 
@@ -59,6 +63,8 @@ class Product(NamedTuple):
 
 
 def names(form: Form) -> list[str]:
+    if form.longest:
+        return [f".block{form.k // form.factors}"]
     key = form.kind, form.factors
     return [*([""] if form.kind != "mxf4nvf4" else []), f".{WORDS[key]}", f".{BLOCKS[key]}"]
 
@@ -73,7 +79,7 @@ def texts() -> Iterator[str]:
 
 
 def in_lines(matrix: np.ndarray, form: Form) -> np.ndarray:
-    """Bytes of rows: of k 64, two elements in each."""
+    """Bytes of rows: of more than k 32, two elements in each."""
     if form.k == 32:
         return matrix
     nibbles = matrix >> 2
@@ -96,12 +102,12 @@ def check(format: ScaledFormat, seed: int, engine: str = "jit", blocks: str | No
     fa, fb = (rng.integers(low, high, (rows, form.factors)) for rows in (128, n))
     cells = rng.integers(0, 1 << 32, (tcgen05.LANES, tcgen05.COLUMNS), np.uint32)
     for at, factors, byte in ((A_FACTORS, fa, format.bytes[0]), (B_FACTORS, fb, format.bytes[1])):
-        part = slice(at, at + -(-len(factors) // 32))
+        part = slice(at, at + (16 if form.longest else -(-len(factors) // 32)))
         cells[:, part] = tcgen05.factor_cells(factors, byte, cells[:, part])
     place = slice(COLUMN, COLUMN + n)
     cells[:, place] = c
     if in_columns:
-        cells[:, A_COLUMN : A_COLUMN + 8] = np.ascontiguousarray(in_lines(a, form).astype(np.uint8)).view(np.uint32)
+        cells[:, A_COLUMN : A_COLUMN + form.k // 8] = np.ascontiguousarray(in_lines(a, form).astype(np.uint8)).view(np.uint32)
     layouts = [tcgen05.layouts(mode, 1, rows, across) for rows, across in zip((128, n), format.transposed, strict=True)]
     memory = np.zeros(kernels.SHARED, np.uint8)
     memory[:B_AT] = side(a, form.a, form, layouts[0], B_AT)
@@ -226,6 +232,43 @@ def test_layouts(form: Form, mode: int) -> None:
     check(ScaledFormat(form, 32), 3, mode=mode)
 
 
+@pytest.mark.parametrize("form", LONGEST, ids=lambda form: name_of(form))
+def test_longest_rows(form: Form) -> None:
+    """k 96: rows of 48 bytes, whose factors are in two words."""
+    check(ScaledFormat(form, 24, (2, 0)), 11, mode=1)
+    bytes_of = (0, 2) if form.factors == 6 else (1, 3)
+    check(ScaledFormat(form, 136, bytes_of, negated=True), 12, in_columns=True, mode=2)
+
+
+def test_longest_rows_interpreted() -> None:
+    check(ScaledFormat(LONGEST[2], 8, (2, 2)), 13, engine="interpreter")
+
+
+def test_longest_rows_over_two_patterns() -> None:
+    """Lines that follow the end of a pattern of 128 bytes are at an address that the descriptors name."""
+    form, n = LONGEST[2], 8
+    of = ScaledFormat(form, n)
+    rng = np.random.default_rng(14)
+    a, b = (patterns(rng, "e2m1", (rows, form.k), False) for rows in (128, n))
+    fa, fb = (rng.integers(0, 127, (rows, 6)) for rows in (128, n))
+    cells, memory = np.zeros((tcgen05.LANES, tcgen05.COLUMNS), np.uint32), np.zeros(kernels.SHARED, np.uint8)
+    for at, factors in ((A_FACTORS, fa), (B_FACTORS, fb)):
+        cells[:, at : at + 16] = tcgen05.factor_cells(factors, 0, cells[:, at : at + 16])
+    descriptors = []
+    for matrix, first, second in ((a, 0, 1 << 14), (b, 1 << 15, (1 << 15) + 2048)):
+        lines, layout = in_lines(matrix, form), tcgen05.layouts(1, 1, len(matrix), False)
+        for start, bytes_of, at in ((first, lines[:, :32], 96), (second, lines[:, 32:], 0)):
+            rows = np.zeros((len(matrix), 128), np.uint8)
+            rows[:, at : at + bytes_of.shape[1]] = bytes_of
+            image = tcgen05.image(rows, "u8", layout, 128 * len(matrix))
+            memory[start : start + len(image)] = image
+        descriptors.append(layout._replace(start=first + 96, leading=second // LINE).bits | 1 << 52)
+    wanted = cells.copy()
+    wanted[:, COLUMN : COLUMN + n] = scaled.product(form, a, b, cells[:, COLUMN : COLUMN + n], fa, fb)
+    found, _ = kernels.run(kernels.kernel(Product(of, *descriptors, ".block16").text), cells, memory=memory)
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_transposed_matrices() -> None:
     for transposed in product((False, True), repeat=2):
         check(ScaledFormat(EIGHTS[0], 32, transposed=transposed), 4, mode=1)
@@ -252,7 +295,7 @@ def test_interpreted(form: Form) -> None:
     [
         (EIGHTS[0], 1 << 23, "no such factors"), (FOURS[0], 1 << 23, "no such factors"), (FOURS[2], 1 << 23, "no such factors"),
         (EIGHTS[0], 12 << 24, "not 128 rows"), (EIGHTS[0], 2 << 17, "columns are not"), (EIGHTS[0], 4, r"needs \.sp"),
-        (FOURS[0], 1 << 31, "k 96"), (FOURS[0], 1 << 7, "no such elements"), (FOURS[0], 1 << 15, "not transposed"),
+        (EIGHTS[0], 1 << 31, "none of k 96"), (FOURS[0], 1 << 7, "no such elements"), (FOURS[0], 1 << 15, "not transposed"),
         (EIGHTS[4], 1 << 16, "not transposed"),
     ],
 )  # fmt: skip

@@ -49,7 +49,9 @@ def test_rows_of_both_ctas_move() -> None:
     np.testing.assert_array_equal(found, [tcgen05.moved(one, 504) for one in random_cells(2)])
 
 
-@pytest.mark.parametrize(("place", "message"), [(16 << 16, "multiple of 32 lanes"), (505, "not allocated"), (128 << 16, "not allo")])
+@pytest.mark.parametrize(
+    ("place", "message"), [(16 << 16, "multiple of 32 lanes"), (505, "not allocated"), (128 << 16, "not all")]
+)
 def test_rows_that_are_nowhere(place: int, message: str) -> None:
     text = kernels.kernel(f"  @%one tcgen05.shift.cta_group::1.down [%b+{place}];\n")
     with pytest.raises(Fault, match=rf"tensor memory misuse(.|\n)*{message}"):

@@ -106,8 +106,12 @@ def test_descriptors_of_nothing(format: Format, bits: int, message: str, engine:
 
 @pytest.mark.parametrize(
     ("format", "place", "message"),
-    [(PLAIN, 512, "not allocated"), (BYTES, 511, "not allocated"), (PLAIN, 1 << 16, "starts at lane 0"),
-     (PLAIN._replace(rows=64), (16 << 16) + METADATA, "in the lanes of the sums")],
+    [
+        (PLAIN, 512, "not allocated"),
+        (BYTES, 511, "not allocated"),
+        (PLAIN, 1 << 16, "starts at lane 0"),
+        (PLAIN._replace(rows=64), (16 << 16) + METADATA, "in the lanes of the sums"),
+    ],
 )
 def test_metadata_that_are_nowhere(format: Format, place: int, message: str) -> None:
     one = Multiplication(format)
