@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,12 @@ class Case:
 
 Maker = Callable[[np.random.Generator, bool], Case]
 CASES: dict[str, Maker] = {}
-"""Makers by the name of the kernel: ``maker(random, small)``."""
+"""Makers by the name of the case, ``maker(random, small)``: that of the kernel, as a rule, or ``kernel:size``."""
+
+
+def kernel_of(name: str) -> str:
+    """What a case launches."""
+    return name.partition(":")[0]
 
 
 def case(maker: Maker) -> Maker:
@@ -102,6 +108,17 @@ def histogram(random: np.random.Generator, small: bool) -> Case:
     values = words(random, n)
     bins = np.bincount(values.view(np.uint8), minlength=256).astype(np.uint32)
     return Case((min(blocks(n, 256), 64),), (256,), [n, values, np.zeros(256, np.uint32)], {2: bins})
+
+
+def _global_histogram(random: np.random.Generator, small: bool, bins: int) -> Case:
+    n, bins = (2_501, min(bins, 512)) if small else (1 << 22, bins)
+    values = words(random, n)
+    counts = np.bincount(values % bins, minlength=bins).astype(np.uint32)
+    return Case((min(blocks(n, 256), 1024),), (256,), [n, bins - 1, values, np.zeros(bins, np.uint32)], {3: counts})
+
+
+for _bins in (256, 65_536):
+    CASES[f"global_histogram:{_bins}"] = partial(_global_histogram, bins=_bins)
 
 
 @case

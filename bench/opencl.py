@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from cases import Array, Case, Surface
+from cases import Array, Case, Surface, kernel_of
 from sides import KERNELS
 
 os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
@@ -41,8 +41,8 @@ class OpenCL:
         self._memory = [self._copied(name, argument) for argument in case.arguments]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cl.CompilerWarning)
-            program = cl.Program(self._context, (KERNELS / f"{name}.cl").read_text()).build()
-        self._kernel = getattr(program, name)
+            program = cl.Program(self._context, (KERNELS / f"{kernel_of(name)}.cl").read_text()).build()
+        self._kernel = getattr(program, kernel_of(name))
         shared = [cl.LocalMemory(case.shared)] if case.shared else []
         self._kernel.set_args(*self._memory, *shared)
         self._threads = tuple(blocks * size for blocks, size in zip(case.grid, (*case.block, 1, 1)))

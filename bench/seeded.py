@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import CASES, Case, make
+from cases import CASES, Case, kernel_of, make
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -52,7 +52,7 @@ def mutants(text: str, case: Case) -> Iterator[tuple[str, str, int]]:
             yield BLANK, text, index
 
 
-def is_found(name: str, text: str, case: Case, kind: str, index: int) -> bool:
+def is_found(kernel: str, text: str, case: Case, kind: str, index: int) -> bool:
     with ptxemu.Device(memory="1 GiB", check="all") as device:
         items: list[Any] = [Emulated._item(device, argument) for argument in case.arguments]
         if index >= 0:
@@ -62,7 +62,7 @@ def is_found(name: str, text: str, case: Case, kind: str, index: int) -> bool:
             items[index] = device.to_device(data[:-1]) if kind == SHORTER else device.empty(data.size, "u8")
         module = ptxemu.loads(text, device=device)
         try:
-            module[name][case.grid, case.block](*items, shared=case.shared, timeout=30)
+            module[kernel][case.grid, case.block](*items, shared=case.shared, timeout=30)
         except (Fault, LaunchTimeout):
             return True
         return device.checks is not None and bool(device.checks.findings)
@@ -77,10 +77,10 @@ def main() -> int:
     seen: Counter[str] = Counter()
     missed = []
     for name in given.names or CASES:
-        case, text = make(name, small=True), (KERNELS / f"{name}.ptx").read_text()
+        case, text = make(name, small=True), (KERNELS / f"{kernel_of(name)}.ptx").read_text()
         for number, (kind, mutant, index) in enumerate(mutants(text, case)):
             planted[kind] += 1
-            if is_found(name, mutant, case, kind, index):
+            if is_found(kernel_of(name), mutant, case, kind, index):
                 seen[kind] += 1
             else:
                 missed.append(f"{name}, number {number}: {kind}")

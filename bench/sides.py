@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from cases import Array, Case, Surface
+from cases import Array, Case, Surface, kernel_of
 
 import ptxemu
 
@@ -40,8 +40,9 @@ class Emulated:
 
     def __init__(self, name: str, case: Case, device: ptxemu.Device) -> None:
         self._items = [self._item(device, argument) for argument in case.arguments]
-        module = ptxemu.load(KERNELS / f"{name}.ptx", device=device, tier="best")
-        self._launcher = module[name][case.grid, case.block]
+        kernel = kernel_of(name)
+        module = ptxemu.load(KERNELS / f"{kernel}.ptx", device=device, tier="best")
+        self._launcher = module[kernel][case.grid, case.block]
         self._shared = case.shared
 
     @staticmethod
@@ -63,11 +64,12 @@ class Native:
     """The case in C, with a thread for each CPU."""
 
     def __init__(self, name: str, case: Case, folder: Path) -> None:
-        library = folder / f"{name}.so"
-        rounding = ["-ffp-contract=off"] if name in PRECISE else RELAXED
-        source = str(KERNELS / f"{name}.c")
+        kernel = kernel_of(name)
+        library = folder / f"{kernel}.so"
+        rounding = ["-ffp-contract=off"] if kernel in PRECISE else RELAXED
+        source = str(KERNELS / f"{kernel}.c")
         subprocess.run([CC, *FLAGS, *rounding, "-shared", "-fPIC", source, "-o", str(library), "-lm"], check=True)
-        self._function = getattr(ctypes.CDLL(str(library)), name)
+        self._function = getattr(ctypes.CDLL(str(library)), kernel)
         self._function.restype = None
         self._arrays = [self._array(argument) for argument in case.arguments]
         own = [
