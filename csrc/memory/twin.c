@@ -5,6 +5,7 @@
 #include "checked.h"
 #include "exclusive.h"
 #include "place.h"
+#include "surface_access.h"
 
 /* Words that are added without letting another launch begin. */
 enum { PART = 1 << 13 };
@@ -50,6 +51,16 @@ static pe_twin *make(pe_launch *launch, uint64_t address, uint32_t size) {
   return NULL;
 }
 
+/* Bit i: the twin has the word at address[i], at own[i]. */
+PE_WIDE static uint32_t place_lanes(const pe_twin *twin, const uint64_t *restrict address, uint64_t *restrict own) {
+  uint64_t shift = (uint64_t)(uintptr_t)twin->copy - twin->first;
+  uint64_t first = twin->first, size = twin->bytes & ~(uint64_t)(twin->size - 1);
+  uint32_t inside = 0;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) own[i] = address[i] + shift;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) inside |= (uint32_t)pe_in_window(address[i], first, size) << i;
+  return inside;
+}
+
 uint32_t pe_twin_lanes(const pe_warp *w, uint32_t size, uint32_t mask, const uint64_t address[PE_WARP_LANES],
                        uint64_t own[PE_WARP_LANES]) {
   pe_worker *self = pe_self;
@@ -57,14 +68,7 @@ uint32_t pe_twin_lanes(const pe_warp *w, uint32_t size, uint32_t mask, const uin
   if (!self->asked) self->twin = make(w->launch, address[__builtin_ctz(mask)], size);
   self->asked = true;
   const pe_twin *twin = self->twin;
-  if (!twin || twin->size != size) return 0;
-  uint64_t shift = (uint64_t)(uintptr_t)twin->copy - twin->first;
-  uint32_t inside = 0;
-  for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
-    own[i] = address[i] + shift;
-    inside |= (uint32_t)pe_in_window(address[i], twin->first, twin->bytes & ~(uint64_t)(size - 1)) << i;
-  }
-  return inside & mask;
+  return twin && twin->size == size ? place_lanes(twin, address, own) & mask : 0;
 }
 
 /* ---- the last worker ------------------------------------------------------------------------------------------------ */
