@@ -301,7 +301,7 @@ def failing(ctx: Context, found: Access, addresses: Callable[[], str], kept: Ran
     limit = _room(ctx, kept, 0, found.size) if kept else _limit(ctx, found.space, 0, found.size)
     if kept:
         wild = outside(ctx, addresses(), kept.first, limit, shift)
-    elif found.narrow and _start(ctx, found.space) == "0" and ctx.target.avx512:
+    elif found.narrow and _start(ctx, found.space) == "0":
         limit = ctx.once(f"narrow {limit}", f"trunc i64 {limit} to i32")
         wild = beyond(ctx, "i32", found.narrow, limit, shift)
     else:
