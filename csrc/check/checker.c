@@ -154,10 +154,13 @@ static uint32_t pattern(void *context, const pe_warp *w, const pe_pattern_site *
   return !(checker->checks & PE_CHECK_RACE) || pe_race_pattern(checker, w, site, mask, base);
 }
 
-static uint64_t reach(void *context, uint64_t address) {
+static uint64_t reach(void *context, const pe_warp *w, uint64_t address) {
   pe_checker *checker = context;
   pe_extent at;
+  pe_range quiet;
   pe_require_stack();
+  if (checker->checks & PE_CHECK_RACE)
+    return pe_quiet_at(checker, w, address, &quiet) ? quiet.first + quiet.size - address : 0;
   if (!pe_extents_at(&checker->extents, address, &at) || !at.lasting) return 0;
   if (checker->checks & PE_CHECK_INIT && pe_init_has_blanks(&checker->init, at.address, at.size)) return 0;
   return at.address + at.size - address;
@@ -299,7 +302,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,
     .pattern = pattern,
-    .reach = checks & (PE_CHECK_MEMORY | PE_CHECK_INIT) ? reach : NULL,
+    .reach = checks & (PE_CHECK_MEMORY | PE_CHECK_INIT | PE_CHECK_RACE) ? reach : NULL,
     .allocated = allocated,
     .named = named,
     .filled = filled,

@@ -48,6 +48,7 @@ bool pe_order_begun(pe_order *order, const pe_config *config) {
   pthread_mutex_lock(&order->mutex);
   uint32_t count = 0;
   for (const pe_order_launch *l = order->launches; l; l = l->next) count++;
+  if (count && !atomic_exchange(&order->overlapped, true)) pe_quiet_end(order);
   bool anew = !count && order->next > PE_PERIODS / 2;
   if (anew) order->first = order->next = 1;
   launch *made = malloc(sizeof *made + count * sizeof *made->beside);
@@ -203,6 +204,7 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *fi
   b->warps = w->launch->warps;
   b->alone = w->launch->workers == 1;
   b->blind = b->has_inner = false;
+  atomic_store_explicit(&b->ranges, w->ranges, memory_order_relaxed);
   b->count = 0;
   for (uint32_t i = 0; i < b->warps; i++) begin_warp(b, i);
   pe_stamp now = pe_order_stamp(order, b, 1);

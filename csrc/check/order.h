@@ -16,6 +16,7 @@
 #include "copies.h"
 #include "internal.h"
 #include "observer.h"
+#include "quiet.h"
 #include "shadow.h"
 #include "stamp.h"
 
@@ -31,6 +32,7 @@ typedef struct pe_order {
   uint32_t first, next;
   struct pe_order_launch *launches;
   struct pe_order_block *blocks;
+  _Atomic bool overlapped;        /* two launches have run at one time */
   uint64_t time;                  /* of releases */
   struct pe_order_block *unknown; /* a CTA of which nothing is known */
 } pe_order;
@@ -85,7 +87,9 @@ typedef struct pe_order_block {
   uint32_t latest;   /* the last of them */
   uint32_t barriers; /* as many, from the first on, have had meetings */
   pe_meeting meetings[PE_BARRIERS_TOLD][2];
-  bool has_copies; /* in these */
+  pe_quiet quiet;
+  _Atomic uint64_t ranges; /* of its worker */
+  bool has_copies;         /* in these */
   pe_copies copies[PE_MAX_WARPS];
   pe_order_warp warp[PE_MAX_WARPS];
 } pe_order_block;

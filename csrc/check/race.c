@@ -4,7 +4,8 @@
  * Words keep the stamps of their last write and of their last read.  Words side by side of lanes side by side are looked at
  * together (race_runs.h), and stamps that cannot matter are told from others by comparing numbers (race_access.h); what
  * remains is asked of order.c, word by word (race_words.c).  Compiled code looks at most of them by itself, and calls only
- * where something may be wrong (ptxemu/lower/core/stamps.py).  Nothing is locked, and nobody waits until others see the
+ * where something may be wrong (ptxemu/lower/core/stamps.py).  Nothing is kept of reads of memory that the launch does not write
+ * (quiet.h).  Nothing is locked, and nobody waits until others see the
  * stamps that he leaves: two accesses of a word at the very same time, by two workers, may go unseen.
  */
 #include "race_access.h"

@@ -74,7 +74,9 @@ static void visit(pe_race_use *u, uint32_t mask) {
 
 void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask) {
   pe_race_use u;
-  if (!pe_race_reached(event->space) || !event->size || !mask) return;
+  if (!pe_race_reached(event->space) || !event->size) return;
+  mask = pe_quiet_pass(checker, w, event, mask);
+  if (!mask) return;
   if (!pe_race_begin(&u, checker, w, event->pos, event->kind, event->order, event->space)) return;
   u.event = event;
   if (event->order & PE_ASYNC && !(event->order & PE_RELEASE)) return pe_copies_issue(&u, mask);

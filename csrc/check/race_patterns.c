@@ -14,7 +14,7 @@ PE_WIDEST PE_UNWATCHED bool pe_race_pattern(pe_checker *checker, const pe_warp *
                                             uint32_t mask, uint64_t base) {
   pe_race_use u;
   bool one = !site->step, writes = site->kind & PE_WRITE;
-  if (!pe_race_reached(site->space)) return true;
+  if (!pe_race_reached(site->space) || pe_quiet_pattern(checker, w, site, mask, base)) return true;
   if (mask != PE_ALL_LANES || site->kind & PE_STRONG || (one && writes) || site->space == PE_GENERIC || site->width == 1)
     return false;
   if (!pe_race_begin(&u, checker, w, site->pos, site->kind, 0, site->space)) return true;

@@ -59,7 +59,7 @@ typedef struct pe_warp {
   void **running;       /* where it says which warp runs */
   uint32_t watched;     /* PE_WATCH_...: somebody is to be told of barriers */
   uint64_t watch;       /* what its observer knows of the CTA */
-  uint64_t ranges;      /* of an observed launch: address of its worker's pe_range[PE_RANGES] */
+  uint64_t ranges;      /* of an observed launch: address of its worker's pe_range[PE_ALL_RANGES] */
 } pe_warp;
 
 typedef void (*pe_kernel)(pe_warp *);

@@ -39,7 +39,7 @@ struct pe_launch {
   pe_output output;
   pe_launch *next_in_flight;
   _Atomic uint64_t next_cta, completed, faults, grid_arrived, grid_phase;
-  pe_range *ranges;             /* of an observed launch: PE_RANGES for each worker */
+  pe_range *ranges;             /* of an observed launch: PE_ALL_RANGES for each worker */
   _Atomic uint64_t charged;     /* to the arena, for stacks */
   _Atomic uint32_t begun;       /* workers that have taken their first CTA */
   _Atomic(pe_twin *) twins;     /* of workers that are done */

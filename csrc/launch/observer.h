@@ -77,9 +77,15 @@ typedef struct pe_range {
   uint64_t first, size;
 } pe_range;
 
-/* How many ranges a worker keeps, each for some positions of the program, and behind them one for all accesses of shared memory; and
- * what divides their first addresses. */
-enum { PE_RANGES = 64, PE_SHARED_RANGE = PE_RANGES, PE_ALL_RANGES, PE_RANGE_ALIGN = 32 };
+/* How many ranges a worker keeps, each for some positions of the program; behind them one for all accesses of shared memory, and as
+ * many of memory that the launch only reads; and what divides their first addresses. */
+enum {
+  PE_RANGES = 64,
+  PE_SHARED_RANGE = PE_RANGES,
+  PE_QUIET_RANGES,
+  PE_ALL_RANGES = PE_QUIET_RANGES + PE_RANGES,
+  PE_RANGE_ALIGN = 32
+};
 
 /* What the host fills memory with: what kernels may read; or nothing that they should read, although it is zeros. */
 enum { PE_BLANKS, PE_CONTENTS };
@@ -99,7 +105,7 @@ typedef struct pe_observer {
   uint32_t (*pattern)(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
   /* How many bytes from an address on stay what they are as long as the launch runs, so that `memory` need not be told of accesses
    * there.  NULL: all of an allocation. */
-  uint64_t (*reach)(void *context, uint64_t address);
+  uint64_t (*reach)(void *context, const pe_warp *w, uint64_t address);
   void (*allocated)(void *context, uint64_t address, uint64_t size, const pe_warp *w,
                     uint32_t lane); /* by the host (w is NULL), or by malloc in a lane of a kernel, at w->pos */
   void (*named)(void *context, uint64_t address, uint64_t size, const char *name); /* a variable in an allocation */
@@ -147,6 +153,9 @@ void pe_observe_unset(pe_warp *w, uint32_t pos, uint32_t use, uint32_t mask, con
 static inline pe_range *pe_range_of(const pe_warp *w, uint32_t pos) {
   return (pe_range *)(uintptr_t)w->ranges + (pos * 0x9e3779b1u) / (0x100000000u / PE_RANGES);
 }
+
+/* The same of memory that the launch only reads. */
+static inline pe_range *pe_quiet_range_of(const pe_warp *w, uint32_t pos) { return pe_range_of(w, pos) + PE_QUIET_RANGES; }
 
 /* That of shared memory. */
 static inline pe_range *pe_shared_range(const pe_warp *w) { return (pe_range *)(uintptr_t)w->ranges + PE_SHARED_RANGE; }

@@ -15,11 +15,13 @@ from typing import TypeAlias
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.runs import Runs
+from ptxemu.analysis.written import Way
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.access import Access, Range, pattern_test
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.runs import as_expected, first_addresses, rows_within
+from ptxemu.lower.core.site import site_literal, site_type
 
 WORD_BYTES = 4
 MOST_WORDS = 64  # whose stamps are compared by compiled code
@@ -259,6 +261,25 @@ class Stamping:
 
     def _when(self, condition: str, then: Callable[[], str]) -> str:
         return self.ctx.when(condition, lambda: [then()], lambda: ["false"], ["i1"], likely=True)[0]
+
+
+def leave_ways(ctx: Context, ways: Sequence[Way] | None) -> None:
+    """Let the checker know by what the kernel may write, if that is known: all other memory stays as it is while it runs."""
+    places = [(way, number) for way in ways or () for number in range(len(way.params))]
+    if ways is None or len(places) > lib.PE_MOST_WAYS:
+        return
+    by = {True: int(lib.PE_BY_SURFACE), False: int(lib.PE_BY_POINTER)}
+    entries = [
+        {"by": by[way.surface], "other": int(number + 1 < len(way.params)), "offset": way.params[number]}
+        for way, number in places
+    ]
+    entries += [{"by": 0, "other": 0, "offset": 0}] * (int(lib.PE_MOST_WAYS) - len(entries))
+    literal = site_literal("pe_written_site", {"count": len(places), "way": entries})
+    site = ctx.constant(f"{site_type('pe_written_site')} {literal}")
+    watch, place, pointer = ctx.field("watch"), ctx.fresh("k"), ctx.fresh("k")
+    ctx.at_entry(f"{place} = add i64 {watch}, {FIELDS['written'].offset}")
+    ctx.at_entry(f"{pointer} = inttoptr i64 {place} to ptr")
+    ctx.at_entry(f"store ptr {site}, ptr {pointer}, align 8")
 
 
 def of_pattern(ctx: Context, found: Access) -> Stamping | None:

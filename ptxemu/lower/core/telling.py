@@ -77,22 +77,33 @@ def _tested_by_lanes(ctx: Context, found: Access) -> bool:
 
 
 def unseen(ctx: Context, found: Sequence[Access]) -> list[str]:
-    """i1 values, all of which are set only if nobody need be told of any of some accesses, in code that leaves no stamps."""
-    assert not leaves_stamps(ctx.unit.observed)
-    return [is_near(ctx, one) or _passes(ctx, tests) for one in found if (tests := _told_unless(ctx, one))]
+    """i1 values, all of which are set only if nobody need be told of any of some accesses. Where code leaves stamps, those are
+    looked at once, when the access happens."""
+    looks = leaves_stamps(ctx.unit.observed)
+    tested = [(one, tests) for one in found if (tests := _told_unless(ctx, one))]
+    return [is_near(ctx, one) or ("false" if looks else _passes(ctx, tests)) for one, tests in tested]
 
 
 def _unseen(ctx: Context, found: Access, tests: Sequence[Test]) -> str:
     """i1: nobody need be told of an access, as its memory is sure to be there, or as it passes some tests."""
     near = is_near(ctx, found)
     if near is None:
-        return _passes(ctx, tests)
+        return _quiet_or_passes(ctx, found, tests)
 
     def far() -> list[str]:
         note_position(ctx, found.op, found.space)
-        return [_passes(ctx, tests)]
+        return [_quiet_or_passes(ctx, found, tests)]
 
     return ctx.when(near, lambda: ["true"], far, ["i1"], likely=True)[0]
+
+
+def _quiet_or_passes(ctx: Context, found: Access, tests: Sequence[Test]) -> str:
+    """i1: an access reads what the launch only reads, or passes some tests."""
+    plain = found.kind == lib.PE_READ and not found.strong and found.space in ("generic", "global")
+    if not (leaves_stamps(ctx.unit.observed) and plain) or ctx.checking:
+        return _passes(ctx, tests)
+    quiet = _is_in(ctx, found, _quiet_range(ctx, found.op))
+    return ctx.when(quiet, lambda: ["true"], lambda: [_passes(ctx, tests)], ["i1"], likely=True)[0]
 
 
 def _passes(ctx: Context, tests: Sequence[Test]) -> str:
@@ -130,7 +141,11 @@ def texels_pass(ctx: Context, op: Op, writes: bool, ready: str, pointers: Sequen
         tests.append(lambda: rows_within(ctx, starts, LANES // len(starts) * size, _kept_range(ctx, op)))
     if leaves_stamps(observed):
         tests.append(stamps.of_rows(ctx, op, ctx.mask_of(op), writes, starts, size).passes)
-    return _passes(ctx, tests)
+    if writes or not leaves_stamps(observed):
+        return _passes(ctx, tests)
+    quiet = rows_within(ctx, starts, LANES // len(starts) * size, _quiet_range(ctx, op))
+    quiet = ctx.scalar.bin("and", "i1", ready, quiet)
+    return ctx.when(quiet, lambda: ["true"], lambda: [_passes(ctx, tests)], ["i1"], likely=True)[0]
 
 
 def _fails() -> str:
@@ -229,16 +244,27 @@ def _is_usual(ctx: Context, found: Access) -> str:
     if found.space == "shared" and tells_blanks(ctx.unit.observed):
         kept = _range_at(ctx, str(RANGE_BYTES * int(lib.PE_SHARED_RANGE)))
         kept.first = ctx.scalar.bin("sub", "i64", kept.first, ctx.field("shared_base"))
+    return _is_in(ctx, found, kept)
+
+
+def _is_in(ctx: Context, found: Access, kept: Range | None) -> str:
+    """i1: the whole access lies in the window of its space, or in a range."""
     if found.shape is not None:
         return pattern_test(ctx, found.span, kept)
     return ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, lambda: found.base, kept), "0")
 
 
-def _kept_range(ctx: Context, op: Op) -> Range:
+def _quiet_range(ctx: Context, op: Op) -> Range:
+    """The same of memory that the launch only reads."""
+    return _kept_range(ctx, op, int(lib.PE_QUIET_RANGES))
+
+
+def _kept_range(ctx: Context, op: Op, first: int = 0) -> Range:
     """The range that the worker keeps for a position: a ``pe_range``, which any access of device memory may have left."""
     number = ctx.scalar.bin("mul", "i32", ctx.position(op), str(RANGE_HASH))
     number = ctx.scalar.bin("lshr", "i32", number, str(32 - (int(lib.PE_RANGES) - 1).bit_length()))
-    return _range_at(ctx, ctx.scalar.cast("zext", "i32", ctx.scalar.bin("mul", "i32", number, str(RANGE_BYTES)), "i64"))
+    offset = ctx.scalar.cast("zext", "i32", ctx.scalar.bin("mul", "i32", number, str(RANGE_BYTES)), "i64")
+    return _range_at(ctx, ctx.scalar.bin("add", "i64", offset, str(RANGE_BYTES * first)) if first else offset)
 
 
 def _range_at(ctx: Context, offset: str) -> Range:

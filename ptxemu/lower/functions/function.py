@@ -11,9 +11,10 @@ from ptxemu.analysis.origins import Origin, origins
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.sums import only_sums
 from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.analysis.written import ways
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi, given, reads, writes
-from ptxemu.ir.observed import tells_order
+from ptxemu.ir.observed import leaves_stamps
 from ptxemu.ir.ops import Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.control.sync import note_exit, poll_stop, tell_members
@@ -24,6 +25,7 @@ from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.segments import Segment, cut, escaping, test
 from ptxemu.lower.core.special import special_value, symbol_value
+from ptxemu.lower.core.stamps import leave_ways
 from ptxemu.lower.functions import computed, lane_ahead
 from ptxemu.lower.functions.lane_loops import LaneLoopWriter, lane_loops, lane_shape
 from ptxemu.lower.functions.routines import PROTOTYPE, finish
@@ -66,6 +68,8 @@ class FunctionBuilder:
         ctx.only_sums = not ctx.layout.framed and not ctx.unit.observed and only_sums(self.graph)
         self._choose_storage()
         self._prepare()
+        if leaves_stamps(ctx.unit.observed) and not ctx.layout.framed:
+            leave_ways(ctx, ways(self.graph, ctx.layout.params))
         inside = {block for region in self.lane_loops.values() for block in region.blocks}
         for block in self.order:
             if block in self.lane_loops:
@@ -100,7 +104,7 @@ class FunctionBuilder:
 
     def _lane_loops(self) -> dict[Block, LaneRegion]:
         """The loops that lanes run one after another, by their headers."""
-        return {} if tells_order(self.ctx.unit.observed) else lane_loops(self.graph, self.ctx.uniformity)
+        return {} if self.ctx.unit.observed == "all" else lane_loops(self.graph, self.ctx.uniformity)
 
     def _leads(self) -> dict[Op, list[lane_ahead.Lead]]:
         """What loads of single lanes lead to, by the last load of some off one address."""
