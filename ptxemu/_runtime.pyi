@@ -234,6 +234,7 @@ class Lib:
     PE_MMA_REGISTERS: Final[int]
     PE_MMA_SATURATE: Final[int]
     PE_MMA_SPARSE: Final[int]
+    PE_MOST_LOGGED: Final[int]
     PE_MOST_STANDS: Final[int]
     PE_MOST_WAYS: Final[int]
     PE_NARROW: Final[int]

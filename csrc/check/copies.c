@@ -91,6 +91,7 @@ void pe_copies_issue(pe_race_use *u, uint32_t mask) {
   bool bulk = e->order & PE_BULK;
   u->stamp |= PE_STAMP_NEVER;
   u->b->has_copies = true;
+  u->b->log.written = u->b->log.read = PE_STAMP_NEVER;
   pe_require_stack();
   pe_race_visit(u, mask, PE_LEAVE | PE_LOOK);
   PE_FOR_LANES(lane, mask) {

@@ -18,7 +18,7 @@ bool pe_order_init(pe_order *order, pe_arena *arena) {
   order->unknown = calloc(1, sizeof *order->unknown);
   for (uint32_t i = 0; order->unknown && i < PE_MAX_WARPS; i++)
     order->unknown->stamping[i] = (pe_stamping){.now = PE_STAMP_NEVER, .floor = PE_STAMP_BLANK, .ancient = PE_STAMP_BLANK};
-  if (order->unknown) order->unknown->blind = true;
+  if (order->unknown) order->unknown->blind = true, order->unknown->log.written = order->unknown->log.read = UINT64_MAX;
   return order->segment && order->unknown && pe_shadow_init(&order->released, arena, 0);
 }
 
@@ -370,6 +370,7 @@ static void meet(pe_order *order, block *b, const pe_knowledge *all) {
     s->known.near = all->near;
     s->floor = now;
   }
+  b->log.count = 0;
   tell_all_code(b, now);
 }
 

@@ -69,7 +69,8 @@ typedef struct pe_order_warp {
 } pe_order_warp;
 
 typedef struct pe_order_block {
-  pe_stamping stamping[PE_MAX_WARPS]; /* compiled code knows that it is here */
+  pe_stamping stamping[PE_MAX_WARPS]; /* compiled code knows that it is here, and the log behind it */
+  pe_shared_log log;
   struct pe_order_block *next;
   const struct pe_order_launch *launch;
   uint64_t number; /* in the grid */

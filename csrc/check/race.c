@@ -5,7 +5,8 @@
  * together (race_runs.h), and stamps that cannot matter are told from others by comparing numbers (race_access.h); what
  * remains is asked of order.c, word by word (race_words.c).  Compiled code looks at most of them by itself, and calls only
  * where something may be wrong (ptxemu/lower/core/stamps.py).  Nothing is kept of reads of memory that the launch does not write
- * (quiet.h).  Nothing is locked, and nobody waits until others see the
+ * (quiet.h); those of shared memory are listed, and leave stamps only if somebody writes there before the next barrier
+ * (race_log.c).  Nothing is locked, and nobody waits until others see the
  * stamps that he leaves: two accesses of a word at the very same time, by two workers, may go unseen.
  */
 #include "race_access.h"
@@ -71,6 +72,7 @@ uint64_t pe_race_block(pe_checker *checker, const pe_warp *w, const pe_warp *fir
   if (before) pe_copies_end(&checker->race, before);
   pe_order_block *b = pe_order_block_begun(&checker->race.order, w, first);
   show_tables(&checker->race, b, b->warps);
+  if (b != checker->race.order.unknown) pe_race_log_begin(b);
   return (uint64_t)(uintptr_t)b;
 }
 

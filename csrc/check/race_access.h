@@ -87,6 +87,21 @@ PE_INLINE bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32
   return !private && pe_in_arena(w, *address, size);
 }
 
+/* ---- race_log.c ---- */
+
+void pe_race_log_begin(pe_order_block *b);
+/* The reads that are listed leave their stamps. */
+void pe_race_log_flush(pe_race *race, const pe_warp *w, pe_order_block *b);
+
+/* Before an access of shared memory that leaves its stamps. */
+PE_INLINE void pe_race_log_access(pe_race *race, const pe_warp *w, pe_order_block *b, bool writes) {
+  pe_stamp *last = writes ? &b->log.written : &b->log.read, now = b->stamping[w->warpid].now;
+  if (b->log.count) pe_race_log_flush(race, w, b);
+  *last = now > *last ? now : *last;
+}
+
+/* ---- an access ---- */
+
 /* Begin to look at an access; false: that cannot be. */
 PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t kind,
                              uint32_t order, uint32_t space) {
@@ -107,6 +122,7 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
   u->harmless.strong = order & PE_STRONG ? PE_STAMP_STRONG : 0;
   u->stamp =
       u->code->now | pe_site_of(&checker->race.sites, pos) | u->harmless.strong | (kind == PE_UPDATE ? PE_STAMP_UPDATE : 0);
+  if (space == PE_SHARED || space == PE_GENERIC) pe_race_log_access(&checker->race, w, b, u->writes);
   pe_race_place(u, space == PE_SHARED);
   return true;
 }
@@ -139,6 +155,9 @@ void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stam
 
 /* Look at the lanes if they have a word each: those with whose words something may be wrong. */
 uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask);
+
+/* The same of accesses of so many words each in shared memory, at these addresses there. */
+uint32_t pe_race_look_in_shared(const pe_race_use *u, uint32_t mask, const uint64_t *address, uint32_t words);
 
 enum { PE_RACE_LONGEST = 4096 }; /* bytes of a lane that are looked at; bulk copies have more */
 

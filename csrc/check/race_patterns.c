@@ -10,14 +10,23 @@ PE_INLINE bool place(const pe_race_use *u, uint32_t space, uint64_t size, uint64
   return pe_race_one_chunk(u, *address, *address + size - 1) && *address % 4 == 0;
 }
 
+/* Some lanes in shared memory: whether nothing is wrong. */
+static bool some_pass(const pe_race_use *u, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
+  uint64_t address[PE_WARP_LANES], all = site->narrow ? UINT32_MAX : UINT64_MAX;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) address[i] = (base + site->offset[i]) & all;
+  return !pe_race_look_in_shared(u, mask, address, site->size / 4);
+}
+
 PE_WIDEST PE_UNWATCHED bool pe_race_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site,
                                             uint32_t mask, uint64_t base) {
   pe_race_use u;
   bool one = !site->step, writes = site->kind & PE_WRITE;
   if (!pe_race_reached(site->space) || pe_quiet_pattern(checker, w, site, mask, base)) return true;
-  if (mask != PE_ALL_LANES || site->kind & PE_STRONG || (one && writes) || site->space == PE_GENERIC || site->width == 1)
-    return false;
+  bool in_shared = site->space == PE_SHARED && !pe_order_block_of(w)->clustered,
+       runs = mask == PE_ALL_LANES && site->width > 1;
+  if (site->kind & PE_STRONG || (one && writes) || site->space == PE_GENERIC || !(runs || in_shared)) return false;
   if (!pe_race_begin(&u, checker, w, site->pos, site->kind, 0, site->space)) return true;
+  if (!runs) return some_pass(&u, site, mask, base);
   uint64_t all = site->narrow ? UINT32_MAX : UINT64_MAX, size = one ? site->size : site->width * site->size;
   uint32_t each = one ? PE_ALL_OF_ONE : (uint32_t)__builtin_ctz(site->size / 4);
   for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += site->width) {

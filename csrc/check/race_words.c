@@ -180,6 +180,58 @@ PE_UNWATCHED static uint32_t look_at_each(pe_race_use *u, uint32_t mask) {
   return rest;
 }
 
+/* ---- lanes anywhere in shared memory, where no other worker is ---- */
+
+/* Whether nothing is wrong with a word of a lane; its stamp is left, then. `alone`: nobody has made accesses of the other kind. */
+PE_INLINE bool pass_in_shared(const pe_harmless *h, pe_stamp *own, const pe_stamp *others, pe_stamp now, bool writes,
+                              bool alone) {
+  bool good = *own && (alone || pe_is_harmless(h, *others, now)) && (!writes || pe_is_harmless(h, *own, now));
+  if (good) *own = now;
+  return good;
+}
+
+PE_INLINE uint32_t look_in_shared(const pe_race_use *u, uint32_t mask, const uint64_t *address, uint32_t words, bool writes,
+                                  bool alone) {
+  const pe_race *race = &u->checker->race;
+  const pe_harmless h = u->harmless;
+  pe_stamp *own = writes ? race->writes.numbers : race->reads.numbers, first = u->stamp | PE_STAMP_BYTES;
+  const pe_stamp *others = writes ? race->reads.numbers : race->writes.numbers;
+  uint64_t plus = u->w->shared_base - race->writes.base, size = u->w->shared_size;
+  uint32_t rest = 0;
+  PE_FOR_LANES(lane, mask) {
+    uint64_t at = (address[lane] + plus) / 4;
+    bool good = !(address[lane] & 3) && pe_within(address[lane], 4 * words, size);
+    for (uint32_t i = 0; good && i < words; i++)
+      good = pass_in_shared(&h, &own[at + i], &others[at + i], first + lane * PE_STAMP_LANE, writes, alone);
+    rest |= (uint32_t)!good << lane;
+  }
+  return rest;
+}
+
+PE_UNWATCHED uint32_t pe_race_look_in_shared(const pe_race_use *u, uint32_t mask, const uint64_t *address, uint32_t words) {
+  const pe_shared_log *log = &u->b->log;
+  pe_stamp others = u->writes ? log->read : log->written;
+  bool writes = u->writes, alone = others < u->harmless.floor;
+  if (words > 1) return look_in_shared(u, mask, address, words, writes, alone);
+  if (writes)
+    return alone ? look_in_shared(u, mask, address, 1, true, true) : look_in_shared(u, mask, address, 1, true, false);
+  return alone ? look_in_shared(u, mask, address, 1, false, true) : look_in_shared(u, mask, address, 1, false, false);
+}
+
+/* What strong accesses of a word each put in an order; those of `rest` are still to be looked at. */
+PE_UNWATCHED static void put_shared_in_order(pe_race_use *u, uint32_t mask, uint32_t rest) {
+  const pe_memory_event *e = u->event;
+  const uint64_t *released = u->checker->race.order.released.numbers;
+  uint64_t plus = u->w->shared_base - u->checker->race.writes.base, last = u->release;
+  PE_FOR_LANES(lane, mask & ~rest) {
+    uint64_t time = released[(e->address[lane] + plus) / 4];
+    last = time > last ? time : last;
+    if (time < u->release) pe_race_release(u, e->address[lane] + u->w->shared_base);
+  }
+  u->follows = e->kind & PE_READ && !rest;
+  if (u->follows) pe_order_follow(u->b, u->w->warpid, last, e->order & PE_LOCK);
+}
+
 uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
   const pe_memory_event *e = u->event;
   bool shared = e->space == PE_SHARED;
@@ -189,6 +241,11 @@ uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
   if (u->shared != shared) pe_race_place(u, shared);
   if (!mask || e->size % 4 || e->size > MOST_BYTES) return mask;
   if (u->harmless.strong && (!shared || u->b->clustered) && u->checker->race.scoped) return mask;
+  if (shared && !u->b->clustered && (!u->harmless.strong || e->size == 4)) {
+    rest = pe_race_look_in_shared(u, mask, e->address, (uint32_t)(e->size / 4));
+    if (u->harmless.strong) put_shared_in_order(u, mask, rest);
+    return rest;
+  }
   if (!u->harmless.strong && e->size == 4 && __builtin_popcount(mask) <= FEW) return look_at_each(u, mask);
   if (!(shared ? are_shared_words(u, mask, &all) : are_global_words(u, mask, &all))) return mask;
   for (uint64_t word = 0; word < e->size / 4; word++) rest |= look(u, mask, &all, word);

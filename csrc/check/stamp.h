@@ -38,6 +38,24 @@ typedef struct pe_stamping {
   uint64_t sites;         /* the source offset of each site, plus 1 */
   uint64_t written;       /* of warp 0: a pe_written_site that compiled code leaves (quiet.h), or 0 */
 } pe_stamping;
+
+/* A read of a CTA's shared memory by a pattern of lanes (pe_pattern_site), which leaves its stamps if somebody writes there before
+ * the next barrier. */
+typedef struct pe_logged_read {
+  uint64_t site, base;
+  pe_stamp now;
+  uint64_t mask;
+} pe_logged_read;
+
+enum { PE_MOST_LOGGED = 512 };
+
+/* What has been done in it: compiled code finds this behind the stampings of all warps. */
+typedef struct pe_shared_log {
+  pe_stamp written; /* no stamp of a write is greater, but for its lane and site, */
+  pe_stamp read;    /* and none of a read that is not listed */
+  uint64_t count;
+  pe_logged_read reads[PE_MOST_LOGGED];
+} pe_shared_log;
 /* CDEF END */
 
 #define PE_STAMP_UPDATE (1ull << PE_SITE_BITS)

@@ -54,7 +54,10 @@ SECOND: ld.volatile.global.u32 %r4, [%rd1+4]; setp.eq.u32 %p5, %r4, 0; @%p5 bra 
 membar.gl; st.volatile.global.u32 [%rd1+8], 1; bra DONE;
 LAST: ld.volatile.global.u32 %r4, [%rd1+8]; setp.eq.u32 %p5, %r4, 0; @%p5 bra LAST;
 membar.gl; ld.global.u32 %r5, [%rd3]; DONE: mov.u32 %r6, 0"""
+MANY_READS = f"""{OWN} bar.sync 0; mov.u32 %r6, 0; MORE: ld.shared.u32 %r4, [%r3]; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 600;
+@%p1 bra MORE; xor.b32 %r7, %r3, 128; st.shared.u32 [%r7], %r4"""
 RACES = {
+    MANY_READS: ("shared memory", "write", "read"),
     SIGNAL.format(fence=NONE): ("shared memory", "read", "write"),
     f"{OWN} {NEXT}": ("shared memory", "read", "write"),
     f"{OWN} bar.sync 0; {NEXT}; st.shared.u32 [%r3], %r4": ("shared memory", "read", "write"),

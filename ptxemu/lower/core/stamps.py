@@ -30,6 +30,9 @@ VECTOR = 8  # stamps of one, between which some may be nobody's
 NOBODY = -1
 STATE = ffi.typeof("pe_stamping")
 FIELDS = dict(STATE.fields)
+READ = ffi.typeof("pe_logged_read")
+LOG = dict(ffi.typeof("pe_shared_log").fields)
+MOST_WARPS = 1024 // LANES
 LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
 BYTES = 0xF << lib.PE_STAMP_BYTES_AT  # all of a word
 STRONG = 1 << (lib.PE_SITE_BITS + 1)
@@ -84,6 +87,8 @@ class Stamping:
         if not 0 < sum(group.words for group in self.groups) <= MOST_WORDS or not _site(self.op.pos):
             return "false"
         fits = self.ctx.scalar.bin("and", "i1", self._known(), self.fits())
+        if self.shared:
+            fits = self.ctx.scalar.bin("and", "i1", fits, Log(self.ctx).is_empty())
         return self._when(fits, self._own)
 
     # ---------------------------------------------------------------- steps
@@ -99,10 +104,18 @@ class Stamping:
         own, others = ("writes", "reads") if self.writes else ("reads", "writes")
         self.own = self._table(own)
         ready = self._harmless(self.own, kept=True) if self.writes else self._kept()
-        ready = self.ctx.scalar.bin("and", "i1", ready, self._harmless(self._table(others)))
-        return self._when(ready, self._leave)
+        return self._when(self.ctx.scalar.bin("and", "i1", ready, self._apart_from(others)), self._leave)
+
+    def _apart_from(self, others: str) -> str:
+        """i1: no stamp of accesses of the other kind matters."""
+        if not (self.shared and self.writes):
+            return self._harmless(self._table(others))
+        unread = Log(self.ctx).is_past("read")
+        return self.ctx.when(unread, lambda: ["true"], lambda: [self._harmless(self._table(others))], ["i1"], likely=True)[0]
 
     def _leave(self) -> str:
+        if self.shared:
+            Log(self.ctx).note("written" if self.writes else "read")
         if self.writes or self.shared:
             self._store()
         else:
@@ -205,12 +218,7 @@ class Stamping:
     # ---------------------------------------------------------------- places
 
     def _state(self, field: str) -> str:
-        ctx = self.ctx
-        offset = ctx.once("stamping.first", f"mul i32 {ctx.field('warpid')}, {ffi.sizeof(STATE)}")
-        offset = ctx.once("stamping.offset", f"zext i32 {offset} to i64")
-        state = ctx.once("stamping", f"add i64 {ctx.field('watch')}, {offset}")
-        pointer = self._pointer(state, FIELDS[field].offset)
-        return self.ctx.inst(f"load i64, ptr {pointer}, align 8")
+        return _state(self.ctx, field)
 
     def _table(self, name: str) -> Table:
         """Where the stamps of addresses are that groups start at, of which there are 8 bytes for 4."""
@@ -242,7 +250,7 @@ class Stamping:
             self.ctx.stmt(f"store i64 {one}, ptr {self._at(self.own, group, word)}, align 8")
 
     def _pointer(self, start: str, offset: int) -> str:
-        return self.ctx.inst(f"inttoptr i64 {self.ctx.scalar.bin('add', 'i64', start, str(offset))} to ptr")
+        return _pointer(self.ctx, start, offset)
 
     def _spread(self, group: Group, value: str) -> str:
         if group.words == 1:
@@ -261,6 +269,77 @@ class Stamping:
 
     def _when(self, condition: str, then: Callable[[], str]) -> str:
         return self.ctx.when(condition, lambda: [then()], lambda: ["false"], ["i1"], likely=True)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What has been done in the CTA's shared memory, a ``pe_shared_log``: reads are listed there as long as nobody writes, and
+    leave no stamps."""
+
+    ctx: Context
+
+    def is_empty(self) -> str:
+        """i1."""
+        return self.ctx.scalar.icmp("eq", "i64", self._load("count"), "0")
+
+    def is_past(self, kind: str) -> str:
+        """i1: all that was ``written``, or ``read``, is before what the warp does now."""
+        return self.ctx.scalar.icmp("ult", "i64", self._load(kind), _state(self.ctx, "floor"))
+
+    def note(self, kind: str) -> None:
+        """The warp writes, or reads."""
+        last = self.ctx.scalar.intrinsic("umax", "i64", self._load(kind), _state(self.ctx, "now"))
+        self.ctx.stmt(f"store i64 {last}, ptr {self._at(kind)}, align 8")
+
+    def has_room(self) -> str:
+        """i1: one more read can be listed."""
+        return self.ctx.scalar.icmp("ult", "i64", self._load("count"), str(int(lib.PE_MOST_LOGGED)))
+
+    def add(self, site: str, base: str, mask: str) -> None:
+        """List a read of the warp."""
+        scalar, count = self.ctx.scalar, self._load("count")
+        first = scalar.bin("add", "i64", self._start(), scalar.bin("mul", "i64", count, str(ffi.sizeof(READ))))
+        lanes = scalar.cast("zext", f"i{LANES}", self.ctx.bits_of(mask), "i64")
+        entry = {"site": f"ptr {site}", "base": f"i64 {base}", "now": f"i64 {_state(self.ctx, 'now')}", "mask": f"i64 {lanes}"}
+        for name, value in entry.items():
+            offset = LOG["reads"].offset + dict(READ.fields)[name].offset
+            self.ctx.stmt(f"store {value}, ptr {_pointer(self.ctx, first, offset)}, align 8")
+        self.ctx.stmt(f"store i64 {scalar.bin('add', 'i64', count, '1')}, ptr {self._at('count')}, align 8")
+
+    def _start(self) -> str:
+        return self.ctx.once("stamping.log", f"add i64 {self.ctx.field('watch')}, {ffi.sizeof(STATE) * MOST_WARPS}")
+
+    def _at(self, name: str) -> str:
+        return _pointer(self.ctx, self._start(), LOG[name].offset)
+
+    def _load(self, name: str) -> str:
+        return self.ctx.inst(f"load i64, ptr {self._at(name)}, align 8")
+
+
+def listed(ctx: Context, found: Access, site: str, otherwise: Callable[[], str]) -> str:
+    """i1: a read of shared memory by a pattern, ``site``, is listed; or ``otherwise``."""
+    log = Log(ctx)
+    may = ctx.scalar.bin("and", "i1", log.is_past("written"), log.has_room())
+    if not found.safe:
+        may = ctx.scalar.bin("and", "i1", may, pattern_test(ctx, found.span))
+
+    def add() -> list[str]:
+        log.add(site, found.base, found.mask)
+        return ["true"]
+
+    return ctx.when(may, add, lambda: [otherwise()], ["i1"], likely=True)[0]
+
+
+def _state(ctx: Context, field: str) -> str:
+    """A field of the warp's ``pe_stamping``."""
+    offset = ctx.once("stamping.first", f"mul i32 {ctx.field('warpid')}, {ffi.sizeof(STATE)}")
+    offset = ctx.once("stamping.offset", f"zext i32 {offset} to i64")
+    state = ctx.once("stamping", f"add i64 {ctx.field('watch')}, {offset}")
+    return ctx.inst(f"load i64, ptr {_pointer(ctx, state, FIELDS[field].offset)}, align 8")
+
+
+def _pointer(ctx: Context, start: str, offset: int) -> str:
+    return ctx.inst(f"inttoptr i64 {ctx.scalar.bin('add', 'i64', start, str(offset))} to ptr")
 
 
 def leave_ways(ctx: Context, ways: Sequence[Way] | None) -> None:

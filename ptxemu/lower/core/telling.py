@@ -127,9 +127,17 @@ def _tests(ctx: Context, found: Access) -> list[Test]:
     elif tells_strays(observed) and not known:
         tests.append(partial(_is_usual, ctx, found))
     if leaves_stamps(observed) and not constant and found.space != "local":
-        stamping = _stamping(ctx, found)
-        tests.append(stamping.passes if stamping is not None else _fails)
+        tests.append(_stamped(ctx, found))
     return [_fails] if _fails in tests else tests
+
+
+def _stamped(ctx: Context, found: Access) -> Test:
+    """The test of an access by stamps."""
+    stamping = _stamping(ctx, found)
+    passes = stamping.passes if stamping is not None else _fails
+    plain = found.space == "shared" and found.kind == lib.PE_READ and not found.strong
+    site = _pattern_site(ctx, found) if plain else None
+    return passes if site is None else partial(stamps.listed, ctx, found, site, passes)
 
 
 def texels_pass(ctx: Context, op: Op, writes: bool, ready: str, pointers: Sequence[str], size: int) -> str:
