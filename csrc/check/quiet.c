@@ -23,14 +23,14 @@ static bool leads_to(pe_checker *checker, const pe_warp *w, const pe_way *way, p
 }
 
 /* Whether it is known where all ways lead, and none leads to an extent. */
-static bool is_off(pe_checker *checker, const pe_warp *w, const pe_written_site *site, const pe_extent *extent) {
+static bool is_off(pe_checker *checker, const pe_warp *w, const pe_ways *ways, const pe_extent *extent) {
   bool any = false;
-  for (uint64_t i = 0; i < site->count; i++) {
+  for (uint64_t i = 0; i < ways->count; i++) {
     pe_extent there;
-    bool known = leads_to(checker, w, &site->way[i], &there);
+    bool known = leads_to(checker, w, &ways->way[i], &there);
     if (known && there.address == extent->address) return false;
     any |= known;
-    if (site->way[i].other) continue;
+    if (ways->way[i].other) continue;
     if (!any) return false;
     any = false;
   }
@@ -38,9 +38,9 @@ static bool is_off(pe_checker *checker, const pe_warp *w, const pe_written_site 
 }
 
 static bool is_quiet(pe_checker *checker, const pe_warp *w, const pe_extent *extent) {
-  const pe_written_site *site = (const pe_written_site *)(uintptr_t)pe_order_block_of(w)->stamping[0].written;
+  const pe_ways *ways = (const pe_ways *)(uintptr_t)pe_order_block_of(w)->stamping[0].written;
   bool blanks = checker->checks & PE_CHECK_INIT && pe_init_has_blanks(&checker->init, extent->address, extent->size);
-  return site && extent->lasting && extent->address % PE_RANGE_ALIGN == 0 && !blanks && is_off(checker, w, site, extent);
+  return ways && extent->lasting && extent->address % PE_RANGE_ALIGN == 0 && !blanks && is_off(checker, w, ways, extent);
 }
 
 bool pe_quiet_at(pe_checker *checker, const pe_warp *w, uint64_t address, pe_range *all) {

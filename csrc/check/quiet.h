@@ -19,10 +19,10 @@ typedef struct pe_way {
   uint32_t by, other;
   uint64_t offset;
 } pe_way;
-typedef struct pe_written_site {
+typedef struct pe_ways {
   uint64_t count;
   pe_way way[32]; /* PE_MOST_WAYS */
-} pe_written_site;
+} pe_ways;
 /* CDEF END */
 
 enum { PE_KNOWN_QUIET = 4 };

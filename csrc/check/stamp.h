@@ -36,7 +36,7 @@ typedef struct pe_stamping {
       length; /* as none is of so many from one on; PE_STAMP_STAYS tells whether it is plain and of the whole word */
   uint64_t writes, reads; /* the stamps of address `a`, its last write and last read: at 2 * a from here */
   uint64_t sites;         /* the source offset of each site, plus 1 */
-  uint64_t written;       /* of warp 0: a pe_written_site that compiled code leaves (quiet.h), or 0 */
+  uint64_t written;       /* of warp 0: a pe_ways that compiled code leaves (quiet.h), or 0 */
 } pe_stamping;
 
 /* A read of a CTA's shared memory by a pattern of lanes (pe_pattern_site), which leaves its stamps if somebody writes there before

@@ -353,12 +353,12 @@ def leave_ways(ctx: Context, ways: Sequence[Way] | None) -> None:
         for way, number in places
     ]
     entries += [{"by": 0, "other": 0, "offset": 0}] * (int(lib.PE_MOST_WAYS) - len(entries))
-    literal = site_literal("pe_written_site", {"count": len(places), "way": entries})
-    site = ctx.constant(f"{site_type('pe_written_site')} {literal}")
+    literal = site_literal("pe_ways", {"count": len(places), "way": entries})
+    constant = ctx.constant(f"{site_type('pe_ways')} {literal}")
     watch, place, pointer = ctx.field("watch"), ctx.fresh("k"), ctx.fresh("k")
     ctx.at_entry(f"{place} = add i64 {watch}, {FIELDS['written'].offset}")
     ctx.at_entry(f"{pointer} = inttoptr i64 {place} to ptr")
-    ctx.at_entry(f"store ptr {site}, ptr {pointer}, align 8")
+    ctx.at_entry(f"store ptr {constant}, ptr {pointer}, align 8")
 
 
 def of_pattern(ctx: Context, found: Access) -> Stamping | None:
