@@ -39,7 +39,7 @@ def again(text: str) -> str:
     return print_ir(*parse_ir(text))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
 @pytest.mark.parametrize("variant", ["row", "any"])
 def test_every_kernel_is_read_back_after_every_pass(path: Path, variant: str) -> None:

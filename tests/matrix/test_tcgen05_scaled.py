@@ -107,7 +107,8 @@ def check(format: ScaledFormat, seed: int, engine: str = "jit", blocks: str | No
     place = slice(COLUMN, COLUMN + n)
     cells[:, place] = c
     if in_columns:
-        cells[:, A_COLUMN : A_COLUMN + form.k // 8] = np.ascontiguousarray(in_lines(a, form).astype(np.uint8)).view(np.uint32)
+        words = np.ascontiguousarray(in_lines(a, form).astype(np.uint8)).view(np.uint32)
+        cells[:, A_COLUMN : A_COLUMN + words.shape[1]] = words
     layouts = [tcgen05.layouts(mode, 1, rows, across) for rows, across in zip((128, n), format.transposed, strict=True)]
     memory = np.zeros(kernels.SHARED, np.uint8)
     memory[:B_AT] = side(a, form.a, form, layouts[0], B_AT)

@@ -12,7 +12,7 @@ import pytest
 import ptxemu
 from ptxemu.text.errors import PtxError
 from tests.matrix import wgmma_model as wgmma
-from tests.matrix.wgmma_kernels import SHARED, Product, kernel, run
+from tests.matrix.wgmma_kernels import SHARED, Product, bare_kernel, kernel, run
 from tests.support import matrix_model as model
 
 LINE = wgmma.LINE
@@ -200,9 +200,9 @@ def products_of(kind: Kind, columns: Sequence[int]) -> list[Product]:
 def texts() -> Iterator[str]:
     """Kernels with every instruction of the tests of rows, shapes and types."""
     for kind in of_rows():
-        yield kernel(products_of(kind, kind.columns))
+        yield bare_kernel(products_of(kind, kind.columns))
     for kind in of_other_types():
-        yield kernel(products_of(kind, [8]))
+        yield kernel(products_of(kind, [8, 16]))
 
 
 def check_shapes(kind: Kind, columns: Sequence[int], **options: object) -> None:

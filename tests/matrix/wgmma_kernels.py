@@ -82,6 +82,11 @@ def kernel(products: Sequence[Product]) -> str:
     return "\n".join([HEAD, *(line for one in products for line in one.lines), "  ret;", "}"])
 
 
+def bare_kernel(products: Sequence[Product]) -> str:
+    """The instructions alone, with neither sums nor results."""
+    return "\n".join([HEAD, *(f"  {one.text}" for one in products), "  ret;", "}"])
+
+
 def run(
     products: Sequence[Product], memory: np.ndarray, c: Sequence[np.ndarray], a: np.ndarray | None = None,
     e: np.ndarray | None = None, like: str = "", device: ptxemu.Device | None = None,
