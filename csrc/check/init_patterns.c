@@ -17,10 +17,6 @@ static inline bool passes(const pe_checker *checker, const pe_warp *w, bool writ
   return true;
 }
 
-static inline uint64_t address_of(const pe_pattern_site *site, uint64_t base, uint32_t lane) {
-  return (base + site->offset[lane]) & (site->narrow ? UINT32_MAX : UINT64_MAX);
-}
-
 /* The same of elements of up to 8 bytes of all lanes, which are read. */
 static bool all_pass(const pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint64_t base) {
   const pe_init *init = &checker->init;
@@ -40,7 +36,7 @@ static bool all_pass(const pe_checker *checker, const pe_warp *w, const pe_patte
 static bool runs_pass(const pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint64_t base) {
   uint64_t size = site->step ? site->width * site->size : site->size;
   for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += site->width)
-    if (!passes(checker, w, site->kind & PE_WRITE, address_of(site, base, lane), size, site->size)) return false;
+    if (!passes(checker, w, site->kind & PE_WRITE, pe_pattern_address(site, base, lane), size, site->size)) return false;
   return true;
 }
 
@@ -51,11 +47,11 @@ bool pe_init_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_sit
     return all_pass(checker, w, site, base);
   if (mask != PE_ALL_LANES) {
     PE_FOR_LANES(lane, mask)
-      if (!passes(checker, w, writes, address_of(site, base, lane), site->size, site->size)) return false;
+      if (!passes(checker, w, writes, pe_pattern_address(site, base, lane), site->size, site->size)) return false;
   } else if (!runs_pass(checker, w, site, base)) {
     return false;
   }
   if (blanks && !writes && w->ranges)
-    pe_init_keep_shared(&checker->init, w, address_of(site, base, (uint32_t)__builtin_ctz(mask)));
+    pe_init_keep_shared(&checker->init, w, pe_pattern_address(site, base, (uint32_t)__builtin_ctz(mask)));
   return true;
 }

@@ -19,10 +19,9 @@ static pe_stamp least_floor(const pe_order_block *b) {
 
 static void leave(pe_race *race, const pe_warp *w, const pe_logged_read *read) {
   const pe_pattern_site *site = (const pe_pattern_site *)(uintptr_t)read->site;
-  uint64_t all = site->narrow ? UINT32_MAX : UINT64_MAX;
   pe_stamp stamp = read->now | pe_site_of(&race->sites, site->pos) | PE_STAMP_BYTES;
   PE_FOR_LANES(lane, (uint32_t)read->mask) {
-    uint64_t address = (read->base + site->offset[lane]) & all;
+    uint64_t address = pe_pattern_address(site, read->base, lane);
     if (!pe_within(address, site->size, w->shared_size)) continue;
     pe_stamp *at = pe_shadow_make(&race->reads, w->shared_base + address);
     for (uint32_t i = 0; at && i < site->size / 4; i++) at[i] = stamp + lane * PE_STAMP_LANE;

@@ -12,8 +12,8 @@ PE_INLINE bool place(const pe_race_use *u, uint32_t space, uint64_t size, uint64
 
 /* Some lanes in shared memory: whether nothing is wrong. */
 static bool some_pass(const pe_race_use *u, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
-  uint64_t address[PE_WARP_LANES], all = site->narrow ? UINT32_MAX : UINT64_MAX;
-  for (uint32_t i = 0; i < PE_WARP_LANES; i++) address[i] = (base + site->offset[i]) & all;
+  uint64_t address[PE_WARP_LANES];
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) address[i] = pe_pattern_address(site, base, i);
   return !pe_race_look_in_shared(u, mask, address, site->size / 4);
 }
 
@@ -27,13 +27,13 @@ PE_WIDEST PE_UNWATCHED bool pe_race_pattern(pe_checker *checker, const pe_warp *
   if (site->kind & PE_STRONG || (one && writes) || site->space == PE_GENERIC || !(runs || in_shared)) return false;
   if (!pe_race_begin(&u, checker, w, site->pos, site->kind, 0, site->space)) return true;
   if (!runs) return some_pass(&u, site, mask, base);
-  uint64_t all = site->narrow ? UINT32_MAX : UINT64_MAX, size = one ? site->size : site->width * site->size;
+  uint64_t size = one ? site->size : site->width * site->size;
   uint32_t each = one ? PE_ALL_OF_ONE : (uint32_t)__builtin_ctz(site->size / 4);
   for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += site->width) {
     uint32_t next = lane + site->width;
     if (!writes && next < PE_WARP_LANES && site->offset[next] == site->offset[lane])
       continue; /* lanes do not race by reading */
-    uint64_t address = (base + site->offset[lane]) & all;
+    uint64_t address = pe_pattern_address(site, base, lane);
     if (!place(&u, site->space, size, &address)) return false;
     if (!pe_race_passes(&u, &(pe_race_run){address, (uint32_t)(size / 4), lane, each})) return false;
   }

@@ -208,6 +208,7 @@ PE_INLINE uint32_t look_in_shared(const pe_race_use *u, uint32_t mask, const uin
   return rest;
 }
 
+/* Most have one word: of that, there is code for each case. */
 PE_UNWATCHED uint32_t pe_race_look_in_shared(const pe_race_use *u, uint32_t mask, const uint64_t *address, uint32_t words) {
   const pe_shared_log *log = &u->b->log;
   pe_stamp others = u->writes ? log->read : log->written;

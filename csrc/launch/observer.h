@@ -149,6 +149,11 @@ void pe_observe_unset(pe_warp *w, uint32_t pos, uint32_t use, uint32_t mask, con
 /* CDEF END */
 #pragma GCC visibility pop
 
+/* A lane's address. */
+static inline uint64_t pe_pattern_address(const pe_pattern_site *site, uint64_t base, uint32_t lane) {
+  return (base + site->offset[lane]) & (site->narrow ? UINT32_MAX : UINT64_MAX);
+}
+
 /* The range of a position, at a worker that keeps ranges: compiled code finds it in the same way (lower/core/telling.py). */
 static inline pe_range *pe_range_of(const pe_warp *w, uint32_t pos) {
   return (pe_range *)(uintptr_t)w->ranges + (pos * 0x9e3779b1u) / (0x100000000u / PE_RANGES);

@@ -124,8 +124,8 @@ uint32_t pe_observe_pattern(pe_warp *w, const pe_pattern_site *site, uint32_t ma
   if (!mask || !pe_observed(w)) return mask;
   const pe_observer *observer = w->launch->observer;
   if (observer->pattern && observer->pattern(observer->context, w, site, mask, base)) return mask;
-  uint64_t address[PE_WARP_LANES], all = site->narrow ? UINT32_MAX : UINT64_MAX;
-  for (uint32_t i = 0; i < PE_WARP_LANES; i++) address[i] = (base + site->offset[i]) & all;
+  uint64_t address[PE_WARP_LANES];
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) address[i] = pe_pattern_address(site, base, i);
   return pe_observe(w, site->pos, site->kind, site->space, site->size, mask, address, values);
 }
 
