@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 Options = Mapping[str, str | int | bool]
 FilePath = str | os.PathLike[str]
 MAX_OPT = 3
+TRUTHS = (int, np.bool_)  # what may say yes or no
 MAX_PREPARED = 256  # grids and blocks of a module that are remembered
 
 TIERS = ("auto", "fast", "best")
@@ -193,6 +194,9 @@ class Module(Mapping[str, "Kernel"]):
     @property
     def device(self) -> Device:
         """The device that the module runs on; the default device unless one was given."""
+        return self._device or self._given_device()
+
+    def _given_device(self) -> Device:
         with self._lock:
             if self._device is None:
                 self._device = default_device()
@@ -200,6 +204,9 @@ class Module(Mapping[str, "Kernel"]):
 
     def resident(self) -> Resident:
         """The module's variables in device memory, made at the first use."""
+        return self._resident or self._made_resident()
+
+    def _made_resident(self) -> Resident:
         with self._lock:
             if self._resident is None:
                 self._resident = Resident(self._info, self.program.entry, self.device, self.name)
@@ -403,7 +410,7 @@ class Launcher:
     ) -> _Launch:
         module, info, prepared = self.kernel.module, self.kernel.info, self._prepared
         limit = None if timeout is None else _checked_timeout(timeout)
-        if not isinstance(cooperative, bool | int | np.bool_):
+        if not isinstance(cooperative, TRUTHS):
             raise InputError(f"cooperative is True or False, not {shown(cooperative)}")
         if cooperative and self._part is not None:
             raise InputError(f"kernel {info.name}: blocks of a cooperative launch wait for each other: it has no parts")
@@ -454,7 +461,7 @@ class StreamLauncher:
         return self.stream.add(f"launch of `{self.launcher.kernel.name}`", launch.run)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Ready:
     """A launch that has been checked, without its arguments."""
 
@@ -497,9 +504,9 @@ class _Ready:
             ended()
             if checks is not None:
                 checks.collect()
-        counts = {**host.counts(surfaces), **found}
-        dropped, mismatches = surfaces.dropped, surfaces.format_mismatches
-        return LaunchResult(done.seconds, done.ctas, done.workers, done.output_dropped, dropped, mismatches, counts), launched
+        done.surface_drops, done.format_mismatches = surfaces.dropped, surfaces.format_mismatches
+        done.counts = {**host.counts(surfaces), **found}
+        return done, launched
 
     def child(self, child: Child) -> _Ready:
         """What the kernel has launched, or a child of its own."""

@@ -173,6 +173,8 @@ typedef struct pe_counters {
   uint32_t no_memory;      /* 1: there was no memory for the stacks of its warps */
   uint32_t kind;           /* of the record */
   uint32_t orphaned;       /* 1: this is a forked child, and the launch its parent's */
+  uint32_t ended;          /* 1: it has */
+  uint32_t output;         /* 1: there is printf output to take */
 } pe_counters;
 
 /* Whether the thread that starts a launch will run it. */
@@ -197,7 +199,12 @@ int pe_launch_has_output(pe_launch *launch);
 size_t pe_launch_output(pe_launch *launch, char *buffer, size_t size);
 
 /* After the end only.  Until it is destroyed, a launch keeps its windows, which faults may name. */
-void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *counters); /* record: or NULL */
+void pe_launch_result(pe_launch *launch, pe_record *record, pe_counters *counters); /* record: or NULL */
+
+/* Start as pe_launch_start does, wait up to `milliseconds`, and tell the result, which is zeros if it has not ended. */
+int pe_launch_run(pe_arena *arena, const pe_config *config, uint32_t milliseconds, pe_launch **launch,
+                  pe_counters *counters);
+
 /* How many stands there are, of launches whose warps have turns of their own, and the first PE_MOST_STANDS. */
 uint32_t pe_launch_stands(const pe_launch *launch, pe_stand *out);
 void pe_launch_destroy(pe_launch *launch);

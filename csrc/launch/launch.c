@@ -359,7 +359,7 @@ uint64_t pe_launch_completed(const pe_launch *launch) {
   return atomic_load_explicit(&launch->completed, memory_order_relaxed);
 }
 
-void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *counters) {
+void pe_launch_result(pe_launch *launch, pe_record *record, pe_counters *counters) {
   const pe_record *found = launch->record.kind ? &launch->record : &launch->left;
   if (record) *record = *found;
   *counters = (pe_counters){
@@ -370,7 +370,17 @@ void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *c
     .workers = launch->workers,
     .no_memory = atomic_load(&launch->no_memory),
     .orphaned = launch->orphaned,
+    .ended = true,
+    .output = pe_launch_has_output(launch),
   };
+}
+
+int pe_launch_run(pe_arena *arena, const pe_config *config, uint32_t milliseconds, pe_launch **out, pe_counters *counters) {
+  int error = pe_launch_start(arena, config, out);
+  if (error) return error;
+  *counters = (pe_counters){0};
+  if (pe_launch_wait(*out, milliseconds)) pe_launch_result(*out, NULL, counters);
+  return 0;
 }
 
 void pe_launch_destroy(pe_launch *launch) {

@@ -27,6 +27,7 @@ from ptxemu.text.symbols import plain_name
 Array = NDArray[Any]
 POINTER_TYPES = ("u64", "s64", "b64")
 PLAIN = (int, float)
+HANDLES = (SurfaceObject, TextureObject, SamplerObject)
 
 
 @dataclass(slots=True)
@@ -135,7 +136,7 @@ class Arguments:
             return pack_scalar(parameter, value, where)
         if parameter.elements is not None:
             return self._pack_members(parameter, value, where) if has_members(value) else pack_struct(parameter, value, where)
-        if isinstance(value, SurfaceObject | TextureObject | SamplerObject):
+        if isinstance(value, HANDLES):
             return self._pack_handle(parameter, value, where)
         if parameter.opaque:
             what = OPAQUE[parameter.type]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import Arena
@@ -22,6 +22,7 @@ from ptxemu.process.stages import reached
 from ptxemu.text.errors import Error, Fault, InputError, LaunchTimeout
 from ptxemu.text.symbols import plain_name
 
+PE_OK = int(lib.PE_OK)
 SLICE_MS = 50  # how long a wait may keep Python from seeing Ctrl-C
 OUTPUT_BYTES = 1 << 16
 CHUNKS = 16  # of so many bytes, between two looks at the clock
@@ -48,7 +49,7 @@ class Count:
     text: str
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class LaunchResult:
     """What a launch that ended well reports.
 
@@ -110,10 +111,14 @@ class Run:
         self.arena = arena
         self.stop = stop
         self.origin = origin
-        self.kernel_name = plain_name(origin.kernel)
         self.printf = printf
         self.output: _Output | None = None
         self.grid_id = 0  # as the kernel finds it
+
+    @property
+    def kernel_name(self) -> str:
+        """What messages call the kernel."""
+        return plain_name(self.origin.kernel)
 
     def execute(self, config: Any, timeout: float | None, keeps: object) -> LaunchResult:
         """Run a ``pe_config`` and wait for its end, ``timeout`` in seconds. ``keeps`` is what must not go away while threads are
@@ -125,19 +130,22 @@ class Run:
         started = time.monotonic()
         memory = self.arena.handle
         slot = _slot((memory, config, keeps))
+        deadline = None if timeout is None else started + timeout
+        counters = ffi.new("pe_counters *")
         try:
-            self._start(memory, config, slot)
-            self.grid_id = int(lib.pe_launch_number(slot[0]))
-            timed_out = self._wait(slot[0], config, None if timeout is None else started + timeout)
-            self.drain(slot[0], final=True)
-            return self.result(slot[0], config, time.monotonic() - started, timeout if timed_out else None)
+            if error := lib.pe_launch_run(memory, config, _slice(deadline), slot, counters):
+                self.refuse(error, config)
+            handle = slot[0]
+            self.grid_id = lib.pe_launch_number(handle)
+            timed_out = not counters.ended and self._wait(handle, config, deadline)
+            if not counters.ended or counters.output:
+                self.drain(handle, final=True)
+                lib.pe_launch_result(handle, ffi.NULL, counters)
+            return self.result(handle, config, counters, time.monotonic() - started, timeout if timed_out else None)
         finally:
             ffi.release(slot)
 
-    def _start(self, memory: Any, config: Any, out: Any) -> None:
-        self.refuse(lib.pe_launch_start(memory, config, out), config)
-
-    def refuse(self, error: int, config: Any) -> None:
+    def refuse(self, error: int, config: Any) -> NoReturn:
         """Raise what an errno value says of the start of a launch."""
         if error == errno.ENOMEM:
             raise InputError(f"out of device memory for the launch of `{self.kernel_name}`{_local_memory(config)}")
@@ -146,18 +154,18 @@ class Run:
         if error == errno.EINVAL:
             grid, block = tuple(config.grid), tuple(config.block)
             raise InputError(f"cannot launch `{self.kernel_name}`: grid {grid}, block {block} is out of range")
-        if error:
-            raise Error(f"cannot start a thread for `{self.kernel_name}`: {os.strerror(error)}")
+        raise Error(f"cannot start a thread for `{self.kernel_name}`: {os.strerror(error)}")
 
     def _wait(self, handle: Any, config: Any, deadline: float | None) -> bool:
-        """Wait for the end, passing output on. True: something else came first (the launch has been stopped)."""
+        """Go on waiting for the end, passing output on. True: something else came first (the launch has been stopped)."""
         late = False
-        while not lib.pe_launch_wait(handle, SLICE_MS if late else _slice(deadline)):
+        while True:
             self.report(handle, config)
             if not late and self.must_end(deadline):
                 lib.pe_launch_request_stop(handle)
                 late = True
-        return late
+            if lib.pe_launch_wait(handle, SLICE_MS if late else _slice(deadline)):
+                return late
 
     def must_end(self, deadline: float | None) -> bool:
         """Whether the launch has been cancelled, or its time is over."""
@@ -183,15 +191,21 @@ class Run:
         if final and self.output is not None:
             self.output.end()
 
-    def result(self, handle: Any, config: Any, seconds: float, timeout: float | None) -> LaunchResult:
-        record, counters = ffi.NULL, ffi.new("pe_counters *")
+    def result(self, handle: Any, config: Any, counters: Any, seconds: float, timeout: float | None) -> LaunchResult:
+        """What became of a launch that has ended, of which C has told ``counters``; raises what it ended with."""
+        if counters.kind != PE_OK or counters.orphaned or timeout is not None or self.stop is not None:
+            self._raise_failure(handle, config, counters, timeout)
+        if counters.no_memory:
+            raise InputError(f"out of device memory for the stacks of `{self.kernel_name}`")
+        return LaunchResult(seconds, counters.ctas, counters.workers, counters.output_dropped)
+
+    def _raise_failure(self, handle: Any, config: Any, counters: Any, timeout: float | None) -> None:
+        """Raise what a launch ended with, if it did not end well."""
+        record = ffi.new("pe_record *")
         lib.pe_launch_result(handle, record, counters)
-        if counters.kind != lib.PE_OK:
-            record = ffi.new("pe_record *")
-            lib.pe_launch_result(handle, record, counters)
         if counters.orphaned:
             raise Error(f"the process was forked while `{self.kernel_name}` ran: the launch goes on in the parent alone")
-        if counters.kind not in (lib.PE_OK, lib.PE_STOPPED):
+        if counters.kind not in (PE_OK, lib.PE_STOPPED):
             error = error_of(record, counters.faults, self.origin, self.arena)
             if isinstance(error, Fault) and counters.kind == lib.PE_DEADLOCK:
                 error = Fault(str(error) + standing(handle, self.origin), error.details)
@@ -204,9 +218,6 @@ class Run:
             message = f"kernel `{self.kernel_name}` did not end within {timeout:g} s"
             seen = last_seen(record, self.origin) + standing(handle, self.origin) if counters.kind == lib.PE_STOPPED else ""
             raise LaunchTimeout(message + seen)
-        if counters.no_memory:
-            raise InputError(f"out of device memory for the stacks of `{self.kernel_name}`")
-        return LaunchResult(seconds, counters.ctas, counters.workers, counters.output_dropped)
 
 
 class _Output:

@@ -6,6 +6,7 @@ import ctypes
 import math
 import operator
 import struct
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from ptxemu.device.uses import in_words
 from ptxemu.ir.types import TYPES
 from ptxemu.text.errors import InputError, shown
 
+TRUTHS = (bool, np.bool_)
+NUMBERS = (int, float, np.integer, np.floating)
 FLOAT_BITS = ("b16", "b32", "b64")
 FLOAT_FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
 
@@ -66,13 +69,18 @@ def _pack_integer(parameter: Parameter, value: object, where: str) -> bytes:
     except TypeError:
         hint = f"; pass np.float{scalar.bits}(x) for its bits" if scalar.name in FLOAT_BITS and isinstance(value, float) else ""
         raise InputError(f"{where}: expects {_expected(parameter)}, not {_kind(value)}{hint}") from None
-    # Compilers declare int parameters .u32 and .b32 too, so these take negative numbers.
-    low = -(2 ** (scalar.bits - 1))
-    high = 2 ** (scalar.bits - 1) - 1 if scalar.is_signed else 2**scalar.bits - 1
+    low, high = _range(parameter.type)
     if not low <= number <= high:
         raise InputError(f"{where}: {shown(number)} is out of range ({low} to {high})")
-    pattern: int = number % 2**scalar.bits
-    return pattern.to_bytes(scalar.bytes, "little")
+    return number.to_bytes(scalar.bytes, "little", signed=number < 0)
+
+
+@cache
+def _range(type: str) -> tuple[int, int]:
+    """What a parameter of integers takes: compilers declare those of int .u32 and .b32, too, so negative numbers as well."""
+    scalar = TYPES[type]
+    half = 1 << (scalar.bits - 1)
+    return -half, half - 1 if scalar.is_signed else 2 * half - 1
 
 
 def _expected(parameter: Parameter) -> str:
@@ -110,9 +118,9 @@ def _pack_bits(parameter: Parameter, value: np.generic, where: str) -> bytes:
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, TRUTHS):
         return False
-    if isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, NUMBERS):
         return True
     return isinstance(value, np.generic) and value.dtype.name == "bfloat16"
 

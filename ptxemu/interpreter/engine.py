@@ -83,7 +83,8 @@ class InterpretedRun(Run):
                 raise Stopped
 
         try:
-            self.refuse(lib.pe_session_start(self.arena.handle, config, session), config)
+            if error := lib.pe_session_start(self.arena.handle, config, session):
+                self.refuse(error, config)
             handle = lib.pe_session_launch(session[0])
             self.grid_id = int(lib.pe_launch_number(handle))
             grid = Grid(session[0], config, self.image, poll, self.watch)
@@ -91,7 +92,9 @@ class InterpretedRun(Run):
                 self._interpret(grid)
                 self.drain(handle, final=True)
                 with self._standing(grid):
-                    return self.result(handle, config, time.monotonic() - started, timeout if late else None)
+                    counters = ffi.new("pe_counters *")
+                    lib.pe_launch_result(handle, ffi.NULL, counters)
+                    return self.result(handle, config, counters, time.monotonic() - started, timeout if late else None)
         finally:
             lib.pe_session_end(session)
 
