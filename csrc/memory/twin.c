@@ -27,9 +27,9 @@ static bool worthwhile(const pe_launch *launch, uint64_t bytes, uint32_t size) {
   return bytes <= MOST_BYTES && threads >= FEWEST_THREADS && threads >= bytes / size;
 }
 
-/* Memory that other processes have must be seen to change; observers are told of addresses. */
+/* Memory that other processes have must be seen to change; observers are told of the addresses in the allocation. */
 static bool allowed(const pe_launch *launch) {
-  return launch->workers > 1 && !launch->observer && !launch->config.host_memory && !launch->stepped;
+  return launch->workers > 1 && !launch->config.host_memory && !launch->stepped;
 }
 
 static bool fill(pe_twin *twin, pe_launch *launch) {

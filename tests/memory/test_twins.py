@@ -40,10 +40,13 @@ def expected(bins: int = 256, chosen: np.ndarray | None = None) -> np.ndarray:
     return np.bincount((DATA % bins)[chosen], weights[chosen], bins).astype(np.uint32)
 
 
-def run(program: str, out: np.ndarray, other: np.ndarray | None = None, workers: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    device = ptxemu.Device(workers=workers)
+def run(
+    program: str, out: np.ndarray, other: np.ndarray | None = None, workers: int = 2, check: str = ""
+) -> tuple[np.ndarray, np.ndarray]:
+    device = ptxemu.Device(workers=workers, check=check or None)
     arrays = [device.to_device(array) for array in (DATA, out, np.zeros(8, np.uint32) if other is None else other)]
     ptxemu.loads(program, filename="test.ptx", device=device)["k"][CTAS, THREADS](*arrays)
+    assert device.checks is None or not device.checks.findings
     return arrays[1].copy_to_host(), arrays[2].copy_to_host()
 
 
@@ -83,6 +86,27 @@ def test_a_histogram(workers: int, bins: int) -> None:
     """On top of what is there already, also where all lanes add to one word."""
     before = np.arange(bins, dtype=np.uint32) + 0xFFFFFF00
     np.testing.assert_array_equal(run(text(bins=bins), before, workers=workers)[0], before + expected(bins))
+
+
+@pytest.mark.parametrize("check", ["memory", "race", "init", "sync", "all"])
+def test_a_histogram_that_is_checked(check: str) -> None:
+    before = np.arange(256, dtype=np.uint32)
+    np.testing.assert_array_equal(run(text(), before, check=check)[0], before + expected())
+
+
+@pytest.mark.parametrize(
+    ("check", "update", "found"),
+    [
+        ("memory", "add.u64 %rd4, %rd4, 4; " + SUM, "after"),  # the last bin lies behind the array
+        ("init", "red.global.add.u32 [%rd3], %r2;", "nobody has written"),
+        ("race", "st.global.u32 [%rd3], %r2;" + SUM, "race"),
+    ],
+)
+def test_checkers_see_sums(check: str, update: str, found: str) -> None:
+    device = ptxemu.Device(workers=2, check=check)
+    arrays = [device.to_device(DATA), device.to_device(np.zeros(256, np.uint32)), device.empty(8, np.uint32)]
+    ptxemu.loads(text(update), device=device)["k"][CTAS, THREADS](*arrays)
+    assert device.checks is not None and any(found in str(one) for one in device.checks.findings)
 
 
 def test_some_lanes() -> None:
@@ -131,11 +155,12 @@ def test_launches_at_the_same_time_lose_nothing() -> None:
 
 
 @pytest.mark.parametrize("size", [64, 4096])
-def test_sums_in_texels(size: int) -> None:
+@pytest.mark.parametrize("check", [None, "all"])
+def test_sums_in_texels(size: int, check: str | None) -> None:
     """A small surface, of which workers have their own, and one that is too large for that."""
     program = text("""shr.u32 %r3, %r1, 3; and.b32 %r4, %r1, 7; shl.b32 %r4, %r4, 2;
     sured.b.add.2d.u32.zero [%rd2, {%r4, %r3}], %r2;""")
-    device = ptxemu.Device(workers=2)
+    device = ptxemu.Device(workers=2, check=check)
     surface = device.surface(np.zeros((32, size), np.uint32), format="R32_UINT", geometry="2d")
     ptxemu.loads(program, device=device)["k"][CTAS, THREADS](device.to_device(DATA), surface, device.to_device(DATA[:8]))
     found = surface.copy_to_host()

@@ -65,7 +65,7 @@ class FunctionBuilder:
     def run(self, symbol: str) -> str:
         ctx = self.ctx
         ctx.raw = raw_values(self.graph)
-        ctx.only_sums = not ctx.layout.framed and not ctx.unit.observed and only_sums(self.graph)
+        ctx.only_sums = not ctx.layout.framed and only_sums(self.graph)
         self._choose_storage()
         self._prepare()
         if leaves_stamps(ctx.unit.observed) and not ctx.layout.framed:
