@@ -1,6 +1,5 @@
 /* race_log.c: the checker `race` (race.c): reads of shared memory that have left no stamps yet. */
-#include "race_access.h"
-#include "atomic.h"
+#include "race_runs.h"
 #include "place.h"
 
 _Static_assert(offsetof(pe_order_block, log) == PE_MAX_WARPS * sizeof(pe_stamping), "compiled code finds it there");
@@ -17,15 +16,41 @@ static pe_stamp least_floor(const pe_order_block *b) {
   return least;
 }
 
-static void leave(pe_race *race, const pe_warp *w, const pe_logged_read *read) {
+/* A listed read, with the stamp of its lane 0. */
+typedef struct listed {
+  pe_race *race;
+  const pe_warp *w;
+  const pe_pattern_site *site;
+  uint64_t base;
+  pe_stamp stamp;
+} listed;
+
+/* Leave the stamps of lanes that have words side by side; false: these do not lie in memory, or not in one chunk of it. */
+PE_INLINE bool leave_run(const listed *l, uint32_t lane, uint32_t lanes) {
+  uint64_t address = pe_pattern_address(l->site, l->base, lane), size = (uint64_t)lanes * l->site->size;
+  uint64_t first = address + l->w->shared_base, chunk = (uint64_t)1 << PE_SHADOW_LOG2;
+  if (!pe_within(address, size, l->w->shared_size)) return false;
+  if ((first - l->race->reads.base) % chunk + size > chunk) return false;
+  pe_stamp *at = pe_shadow_make(&l->race->reads, first);
+  pe_race_run run = {first, (uint32_t)(size / 4), lane, (uint32_t)__builtin_ctz(l->site->size / 4)};
+  if (at) pe_leave_stamps(pe_trail_of(l->stamp, &run), run.count, at);
+  return true;
+}
+
+/* The same of some lanes of a group: of those that read one address, the last. */
+PE_INLINE void leave_group(const listed *l, uint32_t lane, uint32_t there) {
+  uint32_t all = PE_ALL_LANES >> (PE_WARP_LANES - l->site->width);
+  if (there && !l->site->step) there = 1u << (PE_WARP_LANES - 1 - (uint32_t)__builtin_clz(there));
+  if (there == all && leave_run(l, lane, l->site->width)) return;
+  PE_FOR_LANES(i, there) leave_run(l, lane + i, 1);
+}
+
+PE_WIDEST PE_UNWATCHED static void leave(pe_race *race, const pe_warp *w, const pe_logged_read *read) {
   const pe_pattern_site *site = (const pe_pattern_site *)(uintptr_t)read->site;
-  pe_stamp stamp = read->now | pe_site_of(&race->sites, site->pos) | PE_STAMP_BYTES;
-  PE_FOR_LANES(lane, (uint32_t)read->mask) {
-    uint64_t address = pe_pattern_address(site, read->base, lane);
-    if (!pe_within(address, site->size, w->shared_size)) continue;
-    pe_stamp *at = pe_shadow_make(&race->reads, w->shared_base + address);
-    for (uint32_t i = 0; at && i < site->size / 4; i++) at[i] = stamp + lane * PE_STAMP_LANE;
-  }
+  listed l = {race, w, site, read->base, read->now | pe_site_of(&race->sites, site->pos)};
+  uint32_t mask = (uint32_t)read->mask;
+  for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += site->width)
+    leave_group(&l, lane, mask >> lane & (PE_ALL_LANES >> (PE_WARP_LANES - site->width)));
 }
 
 void pe_race_log_flush(pe_race *race, const pe_warp *w, pe_order_block *b) {

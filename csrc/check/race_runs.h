@@ -28,8 +28,8 @@ typedef struct pe_trail {
   uint64_t step;
 } pe_trail;
 
-PE_INLINE pe_trail pe_trail_of(const pe_race_use *u, const pe_race_run *r) {
-  uint64_t stamp = (u->stamp + r->lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
+PE_INLINE pe_trail pe_trail_of(pe_stamp of_lane_0, const pe_race_run *r) {
+  uint64_t stamp = (of_lane_0 + r->lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
   pe_stamps lanes = *(const pe_stamps *)pe_lanes_of_words[r->each].of;
   return (pe_trail){stamp + (lanes << PE_STAMP_LANE_AT),
                     r->each == PE_ALL_OF_ONE ? 0 : ((uint64_t)PE_STAMPS >> r->each) * PE_STAMP_LANE};
@@ -64,7 +64,7 @@ PE_INLINE void pe_leave_stamps(pe_trail t, uint32_t count, pe_stamp *stamps) {
 
 /* Whether nothing is wrong with accesses of words whose stamps are these; theirs are there, then. */
 PE_INLINE bool pe_race_passes_together(const pe_race_use *u, const pe_race_run *r, pe_stamp *own, const pe_stamp *others) {
-  pe_trail t = pe_trail_of(u, r);
+  pe_trail t = pe_trail_of(u->stamp, r);
   if (u->writes && !pe_all_harmless(&u->harmless, t, r->count, own)) return false;
   if (others && !pe_all_harmless(&u->harmless, t, r->count, others)) return false;
   if (u->writes || u->shared || !pe_all_stay(u->code, r->count, own)) pe_leave_stamps(t, r->count, own);
