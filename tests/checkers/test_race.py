@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import ptxemu
 from ptxemu.checkers.findings import Finding
 from tests.checkers.planted import checked_device, found, program
+from tests.isa.test_other_ways import threaded
 
 SHARED = ".shared .align 8 .b8 s[512];\n.shared .align 8 .b64 bar;\n"
 OWN = "cvt.u32.u64 %r3, %rd2; st.shared.u32 [%r3], %r1;"  # each thread writes its word
@@ -154,6 +157,25 @@ def test_races(device: ptxemu.Device, body: str) -> None:
 @pytest.mark.parametrize("body", ORDERED)
 def test_no_races(device: ptxemu.Device, body: str) -> None:
     assert [str(finding) for finding in races(device, body)] == []
+
+
+READS_OF_OTHERS = f"""{OWN} bar.sync 0; ld.shared.u32 %r4, [s]; ld.shared.v2.u32 {{%r5, %r6}}, [s+64]; {NEXT};
+and.b32 %r7, %r1, 3; setp.eq.u32 %p1, %r7, 1; @%p1 ld.shared.u32 %r7, [%r3]; xor.b32 %r8, %r3, 128; st.shared.u32 [%r8], %r4"""
+
+
+@pytest.mark.parametrize("body", [READS_OF_OTHERS, MANY_READS, f"{OWN} {NEXT}"])
+def test_races_in_threaded_code(device: ptxemu.Device, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    """Its routines make the description of a pattern anew each time."""
+    threaded(monkeypatch)
+    arrays = device.empty(4, name="x"), device.empty(4, name="y")
+    assert device.checks is not None
+    device.checks.clear()
+    ptxemu.loads(program(body, SHARED), device=device, tier="fast")["k"][1, 64](*arrays)
+    findings = device.checks.findings
+    assert findings
+    for one in findings:
+        kind = "read" if "ld.shared" in one.lines[-1].text else "write"
+        assert re.match(rf"\d-byte {kind} of .*in no order with a (read|write)", one.message.replace(" to shared", " of shared"))
 
 
 def test_report(device: ptxemu.Device) -> None:

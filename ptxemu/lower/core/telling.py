@@ -135,8 +135,8 @@ def _stamped(ctx: Context, found: Access) -> Test:
     """The test of an access by stamps."""
     stamping = _stamping(ctx, found)
     passes = stamping.passes if stamping is not None else _fails
-    plain = found.space == "shared" and found.kind == lib.PE_READ and not found.strong
-    site = _pattern_site(ctx, found) if plain else None
+    listed = found.space == "shared" and found.kind == lib.PE_READ and not found.strong and ctx.sites_last
+    site = _pattern_site(ctx, found) if listed else None
     return passes if site is None else partial(stamps.listed, ctx, found, site, passes)
 
 
