@@ -324,6 +324,15 @@ PX_API cudaError_t cudaGetDeviceProperties_v2(px_properties_12 *out, int number)
   return px_report(cudaSuccess);
 }
 
+/* CUDA 11 has the first of these. */
+PX_API cudaError_t px_properties_of_11(void *out, int number) {
+  px_properties_12 all;
+  PX_REQUIRE(out, cudaErrorInvalidValue);
+  cudaError_t error = cudaGetDeviceProperties_v2(&all, number);
+  if (!error) memcpy(out, &all, offsetof(px_properties_12, hostRegisterSupported));
+  return error;
+}
+
 PX_API cudaError_t px_properties_of_13(px_properties_13 *out, int number) {
   PX_ENTER();
   PX_REQUIRE(out, cudaErrorInvalidValue);

@@ -222,6 +222,16 @@ PX_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, 
   LEAVE(info->result ? cudaErrorGraphExecUpdateFailure : cudaSuccess);
 }
 
+/* CUDA 11 wants to know less. */
+PX_API cudaError_t px_graph_update_of_11(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t *node, int *result) {
+  cudaGraphExecUpdateResultInfo info = {.result = cudaGraphExecUpdateError};
+  PX_REQUIRE(result, cudaErrorInvalidValue);
+  cudaError_t error = cudaGraphExecUpdate(exec, graph, &info);
+  *result = info.result;
+  if (node) *node = info.errorNode;
+  return error;
+}
+
 /* The same of a graph within: `old` is the one that the node has. */
 static cudaError_t replace_child(cudaGraphExec_t exec, const px_flat *old, const px_flat *new) {
   cudaGraphExecUpdateResultInfo unused = {0};

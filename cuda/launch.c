@@ -1,5 +1,6 @@
 /* launch.c: launches, and what programs ask before them. */
 #include <stdlib.h>
+#include <string.h>
 #include "checked.h"
 #include "core.h"
 #include "px_cluster.h"
@@ -194,6 +195,15 @@ PX_API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *fu
   PX_REQUIRE(out, cudaErrorInvalidValue);
   cudaError_t error = px_kernel_of(function, &kernel);
   return px_report(error ? error : px_kernel_attributes(kernel, out));
+}
+
+/* CUDA 11 has the first of these. */
+PX_API cudaError_t px_function_attributes_of_11(void *out, const void *function) {
+  cudaFuncAttributes all;
+  PX_REQUIRE(out, cudaErrorInvalidValue);
+  cudaError_t error = cudaFuncGetAttributes(&all, function);
+  if (!error) memcpy(out, &all, offsetof(cudaFuncAttributes, clusterDimMustBeSet));
+  return error;
 }
 
 cudaError_t px_kernel_set(px_kernel *kernel, int attribute, int value) {

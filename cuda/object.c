@@ -37,7 +37,7 @@ static cudaError_t rows(const cudaResourceDesc *resource, pe_surface_desc *surfa
 }
 
 static cudaError_t memory_of(const cudaResourceDesc *resource, pe_surface_desc *surface) {
-  if (!resource || resource->flags) return cudaErrorInvalidValue;
+  if (!resource) return cudaErrorInvalidValue;
   switch (resource->resType) {
     case cudaResourceTypeArray:
       if (!px_is_array(resource->res.array.array)) return cudaErrorInvalidResourceHandle;
@@ -86,8 +86,8 @@ cudaError_t px_texture_of(const cudaResourceDesc *resource, const cudaTextureDes
   return pe_texture_check(out) ? cudaErrorInvalidValue : cudaSuccess;
 }
 
-PX_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *out, const cudaResourceDesc *resource,
-                                           const cudaTextureDesc *wanted, const cudaResourceViewDesc *view) {
+static cudaError_t create(cudaTextureObject_t *out, const cudaResourceDesc *resource, const cudaTextureDesc *wanted,
+                          const cudaResourceViewDesc *view) {
   pe_texture texture;
   PX_ENTER();
   PX_REQUIRE(out, cudaErrorInvalidValue);
@@ -95,6 +95,33 @@ PX_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *out, const cudaR
   PX_REQUIRE(!error, error);
   *out = px_texture_handle(&texture);
   return px_report(*out ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+
+PX_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *out, const cudaResourceDesc *resource,
+                                           const cudaTextureDesc *wanted, const cudaResourceViewDesc *view) {
+  return create(out, resource, wanted, view);
+}
+
+/* As CUDA 11.8 calls the one with all that CUDA 12 describes. */
+PX_API cudaError_t cudaCreateTextureObject_v2(cudaTextureObject_t *out, const cudaResourceDesc *resource,
+                                              const cudaTextureDesc *wanted, const cudaResourceViewDesc *view) {
+  return create(out, resource, wanted, view);
+}
+
+/* What CUDA 11 describes ends before the last member. */
+PX_API cudaError_t px_texture_object_of_11(cudaTextureObject_t *out, const cudaResourceDesc *resource, const void *wanted,
+                                           const cudaResourceViewDesc *view) {
+  cudaTextureDesc whole = {.seamlessCubemap = 0};
+  if (wanted) memcpy(&whole, wanted, offsetof(cudaTextureDesc, seamlessCubemap));
+  return create(out, resource, wanted ? &whole : NULL, view);
+}
+
+/* Before CUDA 13, there are no flags behind the resource. */
+PX_API cudaError_t px_texture_object_of_13(cudaTextureObject_t *out, const cudaResourceDesc *resource,
+                                           const cudaTextureDesc *wanted, const cudaResourceViewDesc *view) {
+  PX_ENTER();
+  PX_REQUIRE(!resource || !resource->flags, cudaErrorInvalidValue);
+  return create(out, resource, wanted, view);
 }
 
 PX_API cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) {

@@ -149,17 +149,30 @@ PX_API void __cudaRegisterFunction(void **handle, const char *host, char *device
 PX_API void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t size,
                               int constant, int global) {
   (void)device, (void)external, (void)constant, (void)global;
-  add((px_function){.fat = (px_fat *)handle, .host = host, .name = name, .size = size, .variable = true});
+  add((px_function){.fat = (px_fat *)handle, .host = host, .name = name, .kind = PX_IS_VARIABLE, .size = size});
 }
 
 PX_API void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t size) {
-  add((px_function){.fat = (px_fat *)handle, .host = host, .name = name, .size = size, .variable = true});
+  add((px_function){.fat = (px_fat *)handle, .host = host, .name = name, .kind = PX_IS_VARIABLE, .size = size});
 }
 
 PX_API void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external, size_t size,
                                      int constant, int global) {
   (void)device, (void)external, (void)constant, (void)global;
-  add((px_function){.fat = (px_fat *)handle, .host = host, .name = name, .size = size, .variable = true, .managed = true});
+  add((px_function){.fat = (px_fat *)handle, .host = host, .name = name, .kind = PX_IS_MANAGED, .size = size});
+}
+
+PX_API void __cudaRegisterTexture(void **handle, const void *host, const void **device, const char *name, int dimensions,
+                                  int normalized, int external) {
+  (void)device, (void)dimensions, (void)external;
+  add((px_function){
+    .fat = (px_fat *)handle, .host = host, .name = name, .kind = PX_IS_TEXTURE, .normalized = normalized != 0});
+}
+
+PX_API void __cudaRegisterSurface(void **handle, const void *host, const void **device, const char *name, int dimensions,
+                                  int external) {
+  (void)device, (void)dimensions, (void)external;
+  add((px_function){.fat = (px_fat *)handle, .host = host, .name = name, .kind = PX_IS_SURFACE});
 }
 
 /* ---- loading ---- */
@@ -168,7 +181,7 @@ PX_API void __cudaRegisterManagedVar(void **handle, void **host, char *device, c
 static void set_managed(const px_fat *fat) {
   for (size_t i = 0; i < room; i++) {
     px_function *item = table[i];
-    if (!item || item->fat != fat || !item->managed) continue;
+    if (!item || item->fat != fat || item->kind != PX_IS_MANAGED) continue;
     uint64_t address, size;
     if (px_module_variable(fat->module, item->name, &address, &size))
       *(void **)(uintptr_t)item->host = (void *)(uintptr_t)address;
@@ -229,7 +242,7 @@ cudaError_t px_kernel_of(const void *function, px_kernel **out) {
     *out = (px_kernel *)(uintptr_t)function;
     return cudaSuccess;
   }
-  if (!found || found->variable) return cudaErrorInvalidDeviceFunction;
+  if (!found || found->kind != PX_IS_KERNEL) return cudaErrorInvalidDeviceFunction;
   px_kernel *kernel =
       __atomic_load_n(&found->kernel, __ATOMIC_ACQUIRE); /* several threads may look for it, and find the same */
   if (!kernel) {
@@ -244,10 +257,25 @@ cudaError_t px_kernel_of(const void *function, px_kernel **out) {
 
 cudaError_t px_variable_of(const void *symbol, uint64_t *address, uint64_t *size) {
   px_function *found = find(symbol);
-  if (!found || !found->variable) return cudaErrorInvalidSymbol;
+  if (!found || (found->kind != PX_IS_VARIABLE && found->kind != PX_IS_MANAGED)) return cudaErrorInvalidSymbol;
   cudaError_t error = load(found->fat);
   if (error) return error;
   return px_module_variable(found->fat->module, found->name, address, size) ? cudaSuccess : cudaErrorInvalidSymbol;
+}
+
+cudaError_t px_reference_of(const void *reference, px_symbol_kind kind, uint64_t *handle, bool *normalized) {
+  enum { INVALID_TEXTURE = 18, INVALID_SURFACE = 37 };
+  const cudaError_t invalid = kind == PX_IS_TEXTURE ? INVALID_TEXTURE : INVALID_SURFACE;
+  px_function *found = find(reference);
+  if (!found || found->kind != kind) return invalid;
+  cudaError_t error = load(found->fat);
+  if (error) return error;
+  const pe_module *resident = found->fat->module->resident;
+  const pe_handle_facts *facts = pe_module_handle(resident, found->name);
+  if (!facts || facts->count != 1) return invalid;
+  *handle = pe_module_handles(resident)[facts->first];
+  if (normalized) *normalized = found->normalized;
+  return cudaSuccess;
 }
 
 /* A kernel's handle is the host's address of it. */

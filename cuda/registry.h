@@ -5,14 +5,17 @@
 
 typedef struct px_fat px_fat;
 
-/* A kernel or a variable, by the address that the host has for it. */
+/* What the host has an address for.  That of a managed variable is of a pointer, which is set when the module is loaded; those of the
+ * references are of what says how they are read (binding.c). */
+typedef enum px_symbol_kind { PX_IS_KERNEL, PX_IS_VARIABLE, PX_IS_MANAGED, PX_IS_TEXTURE, PX_IS_SURFACE } px_symbol_kind;
+
 typedef struct px_function {
   px_fat *fat;
   const void *host;
   const char *name;
-  uint64_t size; /* of a variable */
-  bool variable;
-  bool managed;      /* `host` is the address of a pointer, which is set when the module is loaded */
+  px_symbol_kind kind;
+  uint64_t size;     /* of a variable */
+  bool normalized;   /* the texture's integers are read as fractions */
   px_kernel *kernel; /* once it is known */
 } px_function;
 
@@ -21,6 +24,9 @@ cudaError_t px_kernel_of(const void *function, px_kernel **out);
 
 /* The address and the size of the variable that the host knows by an address. */
 cudaError_t px_variable_of(const void *symbol, uint64_t *address, uint64_t *size);
+
+/* The handle of the texture or surface reference that the host knows by an address. */
+cudaError_t px_reference_of(const void *reference, px_symbol_kind kind, uint64_t *handle, bool *normalized);
 
 /* The device starts: begin to load what is registered. */
 void px_registry_prepare(void);

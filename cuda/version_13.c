@@ -13,6 +13,13 @@ PX_API cudaError_t cudaGetDriverEntryPoint(const char *name, void **out, unsigne
 cudaError_t px_properties_of_13(void *out, int number);
 PX_API cudaError_t cudaGetDeviceProperties(void *out, int number) { return px_properties_of_13(out, number); }
 
+cudaError_t px_texture_object_of_13(cudaTextureObject_t *out, const cudaResourceDesc *resource,
+                                    const cudaTextureDesc *wanted, const cudaResourceViewDesc *view);
+PX_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *out, const cudaResourceDesc *resource,
+                                           const cudaTextureDesc *wanted, const cudaResourceViewDesc *view) {
+  return px_texture_object_of_13(out, resource, wanted, view);
+}
+
 PX_API cudaError_t cudaMemAdvise(const void *pointer, size_t size, int advice, cudaMemLocation location) {
   return cudaMemAdvise_v2(pointer, size, advice, location);
 }

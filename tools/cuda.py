@@ -23,7 +23,13 @@ GENERATED = Path("build/cuda")
 FOLDER = "ptxemu/cuda/lib"
 SUFFIXES = ("_ptsz", "_ptds")
 OWN = ("ptxemu_last_fault",)
-SPECIAL = {"cuda/version_12.c", "cuda/version_13.c", "cuda/ocelot.c", "cuda/embed.c"}
+VERSION_SOURCES = {
+    "11": ["cuda/before_13.c", "cuda/version_11.c"],
+    "12": ["cuda/before_13.c", "cuda/version_12.c"],
+    "13": ["cuda/version_13.c"],
+}
+"""What each version of the runtime has otherwise than others."""
+SPECIAL = {*(source for sources in VERSION_SOURCES.values() for source in sources), "cuda/ocelot.c", "cuda/embed.c"}
 COMMON = sorted(set(glob("cuda/*.c")) - SPECIAL)
 DRIVER = sorted(glob("cuda/driver/*.c"))
 PRELOAD = sorted(glob("cuda/preload/*.c"))
@@ -31,17 +37,25 @@ SOURCES = [*COMMON, *sorted(SPECIAL), *DRIVER, *PRELOAD]
 HEADERS = sorted([*glob("cuda/**/*.h", recursive=True), *glob("ptxemu/include/*.h")])
 NAMES = sorted(glob("cuda/names/*.txt"))
 FOLDERS = ("cuda", "cuda/driver", "cuda/preload", "ptxemu/include")
-RUNTIMES = ("12", "13")
 RUNTIME_NAMES, DRIVER_NAMES = Path("cuda/names/cudart.txt"), Path("cuda/names/cuda.txt")
 LINKER_NAMES = Path("cuda/names/nvjitlink.txt")
 
 CORE = "ptxemu.cuda.lib.core"
 CORE_PREFIX = "ptxemu_core_"
-HELPERS = ("px_properties_of_13", "px_tell_version")
+HELPERS = (
+    "px_function_attributes_of_11",
+    "px_graph_update_of_11",
+    "px_properties_of_11",
+    "px_properties_of_13",
+    "px_tell_version",
+    "px_texture_object_of_11",
+    "px_texture_object_of_13",
+)
 """Functions of the core that versions of the runtime need besides those of the API."""
 
 LIBRARIES = {
     CORE: "libptxemu_cuda.so",
+    "ptxemu.cuda.lib.cudart11": "libcudart.so.11.0",
     "ptxemu.cuda.lib.cudart12": "libcudart.so.12",
     "ptxemu.cuda.lib.cudart13": "libcudart.so.13",
     "ptxemu.cuda.lib.driver": "libcuda.so.1",
@@ -136,7 +150,7 @@ def whole(name: str, sources: list[str], script: str, options: list[str]) -> dic
 
 def runtime_names() -> list[str]:
     """Those of all versions."""
-    return sorted({name for version in RUNTIMES for name in names_of(RUNTIME_NAMES, version)})
+    return sorted({name for version in VERSION_SOURCES for name in names_of(RUNTIME_NAMES, version)})
 
 
 def core() -> dict[str, Any]:
@@ -167,7 +181,7 @@ def thin(name: str, names: list[str], node: str, sources: Sequence[str] = (), us
 def cudart(version: str) -> dict[str, Any]:
     names = names_of(RUNTIME_NAMES, version)
     name = f"ptxemu.cuda.lib.cudart{version}"
-    return thin(name, names, f"libcudart.so.{version}", [f"cuda/version_{version}.c"], [*runtime_names(), *HELPERS])
+    return thin(name, names, LIBRARIES[name], VERSION_SOURCES[version], [*runtime_names(), *HELPERS])
 
 
 def versions(path: Path) -> dict[str, int]:
@@ -202,11 +216,11 @@ def embed() -> dict[str, Any]:
 
 def preload() -> dict[str, Any]:
     """It is in every process of ``ptxemu cuda``. The others come with it: it is initialised before a library could open them."""
-    runtimes = [f"-l:{LIBRARIES[f'ptxemu.cuda.lib.cudart{version}']}" for version in RUNTIMES]
+    runtimes = [f"-l:{LIBRARIES[f'ptxemu.cuda.lib.cudart{version}']}" for version in VERSION_SOURCES]
     script = write(GENERATED / "preload.map", "{ local: *; };\n")
     needed = ["-Wl,--no-as-needed", *runtimes, "-Wl,-z,initfirst"]
     return extension("ptxemu.cuda.lib.preload", PRELOAD, ["dl"], script, needed)
 
 
 def extensions() -> list[dict[str, Any]]:
-    return [core(), *map(cudart, RUNTIMES), driver(), ocelot(), embed(), preload()]
+    return [core(), *map(cudart, VERSION_SOURCES), driver(), ocelot(), embed(), preload()]

@@ -4,7 +4,8 @@
 #include "px_runtime.h"
 
 bool cu_resource(const CUDA_RESOURCE_DESC *from, cudaResourceDesc *out) {
-  *out = (cudaResourceDesc){.resType = from->resType, .flags = from->flags};
+  *out = (cudaResourceDesc){.resType = from->resType};
+  if (from->flags) return false;
   switch (from->resType) {
     case cudaResourceTypeArray: out->res.array.array = from->res.array.hArray; return true;
     case cudaResourceTypeMipmappedArray: out->res.mipmap.mipmap = from->res.mipmap.hMipmappedArray; return true;

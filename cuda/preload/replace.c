@@ -74,6 +74,7 @@ static void redirect(const object *one, const Elf64_Sym *function, const void *t
 
 /* ---- the runtime ---- */
 
+#define RUNTIME_11 "libcudart.so.11.0"
 #define RUNTIME_12 "libcudart.so.12"
 #define RUNTIME_13 "libcudart.so.13"
 
@@ -97,12 +98,14 @@ static const Elf64_Sym *find(const px_table *table, const char *wanted) {
 
 /* Whether a runtime is linked into an object, and is not ptxemu's: the core (tools/cuda.py: CORE_PREFIX), or jumps into it. */
 static bool has_runtime(const struct link_map *map, const object *one, px_table *out) {
-  return map != loaded(RUNTIME_12) && map != loaded(RUNTIME_13) && px_file_table(&one->file, SHT_SYMTAB, out) &&
-         find(out, "__cudaRegisterFatBinary") && !find(out, "ptxemu_core___cudaRegisterFatBinary");
+  return map != loaded(RUNTIME_11) && map != loaded(RUNTIME_12) && map != loaded(RUNTIME_13) &&
+         px_file_table(&one->file, SHT_SYMTAB, out) && find(out, "__cudaRegisterFatBinary") &&
+         !find(out, "ptxemu_core___cudaRegisterFatBinary");
 }
 
-/* What takes the place of a runtime. CUDA 13 has one way to ask for properties. */
+/* What takes the place of a runtime, or NULL. CUDA 13 has one way to ask for properties; no version after 11 has references. */
 static const char *name_for(const px_table *table) {
+  if (find(table, "cudaBindTexture")) return find(table, "cudaGetFuncBySymbol") ? RUNTIME_11 : NULL;
   return find(table, "cudaGetDeviceProperties_v2") ? RUNTIME_12 : RUNTIME_13;
 }
 
@@ -117,8 +120,9 @@ static void redirect_all(const object *one, const px_table *table, const object 
 
 /* Have libcudart.so do what the runtime in an object would; what is wrong, or NULL. */
 static const char *replace_runtime(const object *one, const px_table *table) {
-  if (find(table, "cudaBindTexture")) return "it is of CUDA 11 or older"; /* no later one has it */
-  const struct link_map *map = loaded(name_for(table));
+  const char *name = name_for(table);
+  if (!name) return "it is of CUDA 10 or older";
+  const struct link_map *map = loaded(name);
   object ours = {.base = 0};
   px_table exported;
   const char *problem = NULL;

@@ -15,7 +15,7 @@ ASSEMBLER = "ptxemu-ptxas"
 
 
 def library_path() -> Path:
-    """The folder of ``libcuda.so.1``, ``libcudart.so.12``, ``libcudart.so.13`` and ``libgpuocelot.so``."""
+    """The folder of ``libcuda.so.1``, ``libcudart.so`` of CUDA 11, 12 and 13, and ``libgpuocelot.so``."""
     return PACKAGE / "cuda" / "lib"
 
 

@@ -194,7 +194,7 @@ def test_a_runtime_that_is_too_old_is_said(tmp_path):
     )
     done = run(compiled(tmp_path, [source]), variables=environment(os.environ))
     assert done.returncode == 1
-    assert "it is of CUDA 11 or older; link with -cudart shared" in done.stderr
+    assert "it is of CUDA 10 or older; link with -cudart shared" in done.stderr
 
 
 def test_a_damaged_table_of_symbols_is_left_alone(program, tmp_path):

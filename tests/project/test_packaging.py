@@ -35,6 +35,7 @@ CUDA = {
     for name in (
         "libcuda.so.1",
         "libptxemu_cuda.so",
+        "libcudart.so.11.0",
         "libcudart.so.12",
         "libcudart.so.13",
         "libgpuocelot.so",
