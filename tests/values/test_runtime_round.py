@@ -6,6 +6,7 @@ import math
 import struct
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,6 +20,18 @@ INTEGERS = [kind + bits for kind in "us" for bits in ("8", "16", "32", "64")]
 CODES = {name: getattr(lib, f"PE_TYPE_{name.upper()}") for name in (*FORMATS, *INTEGERS)}
 
 
+@cache
+def power(exponent: int) -> Fraction:
+    return Fraction(2) ** exponent
+
+
+@cache
+def largest(name: str) -> Fraction:
+    """The number that the format ends with."""
+    precision, _, highest = FORMATS[name]
+    return (2 - power(1 - precision)) * power(highest)
+
+
 def bracket(value: Fraction, name: str) -> tuple[Fraction, Fraction]:
     """The neighbours of a value among the format's numbers of unbounded exponent (equal if it is one of them)."""
     precision, lowest, _ = FORMATS[name]
@@ -26,16 +39,15 @@ def bracket(value: Fraction, name: str) -> tuple[Fraction, Fraction]:
         return value, value
     magnitude = abs(value)
     exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-    if Fraction(2) ** exponent > magnitude:
+    if power(exponent) > magnitude:
         exponent -= 1
-    unit = Fraction(2) ** (max(exponent, lowest) - precision + 1)
+    unit = power(max(exponent, lowest) - precision + 1)
     below = math.floor(value / unit) * unit
     return below, below if below == value else below + unit
 
 
 def rounded(value: Fraction, mode: str, name: str) -> float:
     """The value rounded by the definition of the mode; infinities where the format ends."""
-    precision, _, highest = FORMATS[name]
     low, high = bracket(value, name)
     unit = high - low
     if mode == "rn" and unit:
@@ -45,10 +57,9 @@ def rounded(value: Fraction, mode: str, name: str) -> float:
         result = high if value < 0 else low
     else:
         result = {"rn": low, "rm": low, "rp": high}[mode]
-    largest = (2 - Fraction(2) ** (1 - precision)) * Fraction(2) ** highest
-    if abs(result) > largest:
+    if abs(result) > largest(name):
         to_infinity = mode == "rn" or ((mode == "rp") == (result > 0) and mode != "rz")
-        size = math.inf if to_infinity else float(largest)
+        size = math.inf if to_infinity else float(largest(name))
         return size if result > 0 else -size
     return float(result)
 
@@ -151,6 +162,7 @@ def convert(source: str, target: str, mode: str, values: list[float] | list[int]
     return [decode(target, raw[i : i + width]) for i in range(0, len(raw), width)]
 
 
+@cache
 def integers(name: str) -> list[int]:
     bits, signed = int(name[1:]), name[0] == "s"
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
@@ -169,6 +181,7 @@ def test_integer_to_float(source: str, target: str, mode: str) -> None:
     assert convert(source, target, mode, values) == [rounded(Fraction(value), mode, target) for value in values]
 
 
+@cache
 def floats(name: str) -> list[float]:
     rng = np.random.default_rng(7)
     precision, lowest, highest = FORMATS[name]
@@ -179,7 +192,7 @@ def floats(name: str) -> list[float]:
         exponent = int(rng.integers(lowest - precision + 2, highest - precision + 2))
         close = int(rng.integers(-30, 72)) - precision
         for e in (exponent, close):
-            value = float(Fraction(mantissa) * Fraction(2) ** e) * (1 if rng.random() < 0.5 else -1)
+            value = float(mantissa * power(e)) * (1 if rng.random() < 0.5 else -1)
             values.append(rounded(Fraction(value), "rz", name))
     return values
 
