@@ -250,6 +250,7 @@ and.b32 %r5, %r1, {writers}; setp.eq.u32 %p1, %r5, 0; and.b32 %r6, %r1, {readers
 """Words in groups of some, with as many between them; who writes his, and who reads that of the same lane of the other warp."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 32])
 @pytest.mark.parametrize(("writers", "readers"), [(0, 0), (1, 0), (0, 2), (6, 3), (32, 0), (0, 32), (63, 0), (33, 31)])
 def test_words_of_some_lanes(device: ptxemu.Device, width: int, writers: int, readers: int) -> None:

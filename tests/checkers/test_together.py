@@ -50,6 +50,7 @@ def places(device: ptxemu.Device, check: str, body: str, declarations: str) -> l
     return [(NUMBERS.sub("", one.message), *one.place, one.block, one.thread) for one in seen if one.check == check]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("check", "body", "declarations"), PLANTED)
 def test_the_same_is_found(
     devices: tuple[ptxemu.Device, dict[str, ptxemu.Device]], check: str, body: str, declarations: str

@@ -61,6 +61,7 @@ VECTOR_OPS = {
 VECTORS = [row for row in rows("vectors_atomics.csv") if row["model_op"] in VECTOR_OPS and row["bits"] != "64"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "bits"), sorted({(row["model_op"], row["bits"]) for row in VECTORS}), ids=str)
 @pytest.mark.parametrize("dst", ["D.0", "V0"])
 def test_atomic_vectors(name, bits, dst):
@@ -162,6 +163,7 @@ EM = 0x0F0F00FF
 CHANNELS = {f"M{number}": 4 * (number - 1) for number in range(1, 9)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("mask", "no_mask"), [("M1", False), ("M1", True), ("M2", False), ("M3", False), ("M5", False),
                                                ("M5", True), ("M7", False)])  # fmt: skip
 @pytest.mark.parametrize("guard", ["", "P1", "!P1", "P1.any", "!P1.any", "P1.all", "!P1.all"])

@@ -222,6 +222,7 @@ ret; }}
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("escapes", [False, True])
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_structs_in_any_pieces(seed: int, escapes: bool) -> None:

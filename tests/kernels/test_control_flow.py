@@ -145,11 +145,13 @@ def interpret(program: Program, tid: int) -> list[int]:
     return [h, *regs]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graph(seed: int) -> None:
     compare(random_program(random.Random(seed)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(1000, 1020))
 def test_random_graph_with_independent_lanes(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The form of kernels whose lanes wait for each other, which these do not."""

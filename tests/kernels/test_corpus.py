@@ -34,6 +34,7 @@ def random(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", MODULES)
 def test_module_compiles(name: str, level: str) -> None:

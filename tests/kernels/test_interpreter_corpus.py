@@ -11,7 +11,7 @@ from tests.kernels import test_corpus
 from tests.memory import test_corpus_atomics
 from tests.surfaces import test_corpus_surfaces
 
-pytestmark = [pytest.mark.filterwarnings("error::ptxemu.DtypeWarning"), pytest.mark.sampled(2)]
+pytestmark = [pytest.mark.filterwarnings("error::ptxemu.DtypeWarning"), pytest.mark.sampled(3)]
 
 for module in (test_corpus, test_corpus_atomics, test_corpus_surfaces):
     globals().update({name: item for name, item in vars(module).items() if name.startswith("test_")})

@@ -15,6 +15,7 @@ def bits(found: np.ndarray, like: np.ndarray) -> np.ndarray:
     return found.astype(like.dtype)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("one", SETS, ids=lambda one: one.name)
 def test_a_measured_set(one: Measured) -> None:
     np.testing.assert_array_equal(bits(computed(one, "sm_90"), one.d), one.d)

@@ -117,6 +117,7 @@ FLOATS = [
 LIKE = ["exact", "sm_75", "sm_89", "sm_90", "sm_120"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("like", LIKE)
 @pytest.mark.parametrize("text", FLOATS)
 def test_floats_follow_the_model_bit_for_bit(text: str, like: str) -> None:

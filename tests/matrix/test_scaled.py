@@ -99,6 +99,7 @@ def patterns(rng: np.random.Generator, type: str, shape: tuple[int, int], specia
     return np.where(unusual & (rng.random(shape) > (0.05 if special else 0)), 0, found)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name.split(".", 3)[3])
 def test_forms(form: Form) -> None:
     check(form, (0, 0, 0, 0), 1)

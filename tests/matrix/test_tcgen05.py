@@ -166,11 +166,13 @@ def texts() -> Iterator[str]:
 # ---------------------------------------------------------------- types and shapes
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("types", TYPES, ids=".".join)
 def test_types(types: tuple[str, str, str]) -> None:
     checked(Format(*types, 128, 48), any=True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("rows", "columns"), [(64, 8), (64, 24), (64, 256), (128, 16), (128, 80), (128, 256)])
 @pytest.mark.parametrize("types", [("f16", "f16", "f32"), ("f16", "f16", "f16"), ("tf32", "tf32", "f32"), ("e4m3", "e5m2", "f32"),
                                    ("s8", "u8", "s32")], ids=".".join)  # fmt: skip
@@ -178,6 +180,7 @@ def test_shapes(types: tuple[str, str, str], rows: int, columns: int) -> None:
     checked(Format(*types, rows, columns))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("types", [("f16", "f16", "f32"), ("e5m2", "e2m1", "f16"), ("u8", "s8", "s32")], ids=".".join)
 @pytest.mark.parametrize("rows", [64, 128])
 def test_interpreted(types: tuple[str, str, str], rows: int) -> None:
@@ -232,6 +235,7 @@ def test_what_hardware_keeps_changes_nothing(collector: str) -> None:
     checked(Format("bf16", "bf16", "f32", 64, 16), collector=collector)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 @pytest.mark.parametrize("types", [("f16", "f16", "f16"), ("bf16", "bf16", "f32"), ("tf32", "tf32", "f32")], ids=".".join)
 @pytest.mark.parametrize("shift", [0, 1, 15])
@@ -287,7 +291,7 @@ def pairs_of_layouts() -> Iterator[tuple[str, str, tuple[int, bool], tuple[int, 
         yield from ((type, sums, a, b) for a, b in product(layouts_of(model.BITS[type] // 8), repeat=2))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("type", "sums", "a", "b"), list(pairs_of_layouts()))
 def test_layouts(type: str, sums: str, a: tuple[int, bool], b: tuple[int, bool]) -> None:
     of = given(Format(type, type, sums, 128, 128), 5)

@@ -147,7 +147,7 @@ def check_copy(how: str, formats: str, mode: int, engine: str) -> None:
     np.testing.assert_array_equal(found, tcgen05.copied(cells, lines, how, column))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", range(4))
 @pytest.mark.parametrize(("how", "formats"), list(copies()))
 def test_copies(how: str, formats: str, mode: int) -> None:

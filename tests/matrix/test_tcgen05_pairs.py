@@ -46,6 +46,7 @@ MULTICASTS = ["shared::cluster.multicast::cluster.b64 [arrived]", "multicast::cl
 # ---------------------------------------------------------------- multiplications
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rows", [128, 256])
 @pytest.mark.parametrize("columns", [32, 96, 256])
 @pytest.mark.parametrize("types", [*SOME, ("f16", "f16", "f16"), ("s8", "u8", "s32")], ids=".".join)

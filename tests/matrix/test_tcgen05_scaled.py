@@ -157,6 +157,7 @@ def check_pair(format: ScaledFormat, seed: int, in_columns: bool = False) -> Non
     np.testing.assert_array_equal(found, wanted, err_msg=one.text)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("rows", "columns", "in_columns"), [(256, 16, True), (256, 80, False), (128, 32, True), (128, 96, False)]
 )
@@ -215,6 +216,7 @@ def name_of(form: Form) -> str:
 FORMS = [*EIGHTS, FOURS[0], *FOURS[2:]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", FORMS, ids=name_of)
 def test_types(form: Form) -> None:
     check(ScaledFormat(form, 8), 1)

@@ -31,6 +31,7 @@ def texts() -> Iterator[str]:
             yield Multiplication(sparse(types, 128, 16), a=inside, off=off, collector=collector, shift=shift).text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("columns", [16, 80, 256])
 @pytest.mark.parametrize("types", TYPES, ids=".".join)
 def test_types(types: tuple[str, str, str], columns: int) -> None:
@@ -42,11 +43,13 @@ def test_a_in_tensor_memory(types: tuple[str, str, str]) -> None:
     products.check(Multiplication(sparse(types, 128, 32), a=None))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("types", TYPES, ids=".".join)
 def test_pairs(types: tuple[str, str, str]) -> None:
     products.check(Multiplication(sparse(types, 256, 64), 2), any=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rows", [32, 64, 128])
 @pytest.mark.parametrize("types", SOME, ids=".".join)
 def test_few_rows(types: tuple[str, str, str], rows: int) -> None:

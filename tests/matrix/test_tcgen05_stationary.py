@@ -34,6 +34,7 @@ def texts() -> Iterator[str]:
         yield Multiplication(format, stationary=True, a=inside, collector=collector, zeros=zeros).text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rows", [32, 64, 128])
 @pytest.mark.parametrize("columns", [64, 128, 256])
 @pytest.mark.parametrize("types", [*SOME, ("f16", "f16", "f16")], ids=".".join)

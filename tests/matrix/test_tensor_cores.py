@@ -14,6 +14,7 @@ from tests.support.tensor_core_sets import Measured, computed, instruction, samp
 SETS = samples()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("one", SETS, ids=lambda one: one.name)
 def test_a_measured_set(one: Measured) -> None:
     np.testing.assert_array_equal(computed(one, kernel(instruction(one))), one.d)

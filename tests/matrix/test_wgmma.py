@@ -211,7 +211,7 @@ def check_shapes(kind: Kind, columns: Sequence[int], **options: object) -> None:
     check(kind, products, of, in_shared(of, *plain(kind)), [(1, True)] * len(products), **options)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("first", range(4))
 @pytest.mark.parametrize("kind", list(of_rows()), ids=name_of)
 def test_all_shapes(kind: Kind, first: int) -> None:
@@ -219,6 +219,7 @@ def test_all_shapes(kind: Kind, first: int) -> None:
     check_shapes(kind, kind.columns[first::4])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", list(of_other_types()), ids=name_of)
 def test_other_types(kind: Kind) -> None:
     check_shapes(kind, [8, 128])
@@ -279,7 +280,7 @@ def test_versions_that_have_them(types: str, sparse: bool, version: str) -> None
 # ---------------------------------------------------------------- layouts
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("b_mode", range(4))
 @pytest.mark.parametrize("a_mode", range(4))
 @pytest.mark.parametrize("transposed", list(product((False, True), repeat=2)))
@@ -292,6 +293,7 @@ def test_layouts(a_mode: int, b_mode: int, transposed: tuple[bool, bool]) -> Non
     check(kind, [one], of, in_shared(of, a, b), [(1, True)])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", range(4))
 @pytest.mark.parametrize("type", ["tf32", "e4m3", "s8", "b1"])
 def test_layouts_of_other_types(type: str, mode: int) -> None:

@@ -80,6 +80,7 @@ WRITE:
     return kernel(body, ".param .u64 cells, .param .u64 torn").replace(".version 8.0", ".version 8.3")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", VECTORS)

@@ -46,6 +46,7 @@ def sequential(op: str, type_: str, cells: list[int], places: Any, mask: int, a:
     return values, returned
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("space", SPACE)
 @pytest.mark.parametrize(("op", "type_"), LEGAL)
 def test_warp(op: str, type_: str, space: str, memory: Memory) -> None:

@@ -44,6 +44,7 @@ DONE:"""
     return kernel(GLOBAL_INDEX + body, ".param .u64 out")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize("own", [False, True], ids=["shared", "own"])

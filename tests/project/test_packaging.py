@@ -111,12 +111,26 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
+def python_with_packages(folder: Path) -> Path:
+    """A command like this Python, whose environments hold what this one holds, so that nothing is downloaded and unpacked again.
+
+    (The wheel comes with what it needs, into an empty environment.)
+    """
+    command = folder / "python"
+    packages = sysconfig.get_path("purelib")
+    line = f'[ "$2" = venv ] && echo {packages} > "$(echo "$3"/lib/python*/site-packages)/packages.pth"'
+    command.write_text(f'#!/bin/sh\n{sys.executable} "$@" || exit\n{line}\n')
+    command.chmod(0o755)
+    return command
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """A checkout in which ``make run`` was called, and what that printed. (``dist`` is what compiles everything.)"""
     tree = checkout(tmp_path_factory.mktemp("made"))
     bring_objects(tree)
-    return tree, call("make", "run", f"PYTHON={sys.executable}", cwd=tree).splitlines()
+    python = python_with_packages(tmp_path_factory.mktemp("command"))
+    return tree, call("make", "run", f"PYTHON={python}", cwd=tree).splitlines()
 
 
 # ---------------------------------------------------------------- what the archives hold
@@ -193,9 +207,9 @@ def test_installed_package_writes_nothing_into_itself(python, tmp_path):
 
 
 def test_make_run_prints_what_it_does_and_the_results(made):
-    commands = ("python", sys.executable, ".venv/bin/")
     _, lines = made
-    printed = [line for line in lines if not line.startswith(commands)]
+    commands = ("-m venv .venv", ".venv/bin/")
+    printed = [line for line in lines if not any(command in line for command in commands)]
     assert [line.partition(":")[0].strip() for line in printed] == [
         "saxpy",
         "y",

@@ -120,6 +120,7 @@ def test_formatted_stores(kernel: str, device: ptxemu.Device) -> None:
     np.testing.assert_array_equal(surface.copy_to_host().reshape(expected.shape), expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kernel", kernels("sured_asm", "sured_.*"))
 def test_reductions(kernel: str, device: ptxemu.Device) -> None:
     """Every lane applies the operation three times to one texel; ``.p`` counts coordinates in texels."""

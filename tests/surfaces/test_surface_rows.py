@@ -102,6 +102,7 @@ def texels(*shape: int) -> Bytes:
     return np.random.default_rng(shape).integers(0, 256, shape, dtype=np.uint8)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("layout", ["pitch", "block_linear"])
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 @pytest.mark.parametrize(("element", "count"), FORMS)

@@ -36,6 +36,7 @@ IMMEDIATE = ("elemtype", "interleave_layout", "swizzle_mode", "fill_mode")
 CHANGES = changes()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("body", [IN_GLOBAL, IN_SHARED], ids=["global", "shared"])
 @pytest.mark.parametrize("key", CHANGES, ids=[f"{field}-{ordinal}" for field, ordinal in CHANGES])
 def test_fields_are_those_of_an_h200(key, body):

@@ -54,6 +54,7 @@ FORMS = [(geometry, form) for geometry in FLAT for form in ("plain", "base", "le
 FORMS += [(geometry, form) for geometry in CUBES for form in ("plain", "level", "grad")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("geometry", "form"), FORMS)
 def test_float_coordinates(geometry: str, form: str) -> None:
     rng = rng_of(geometry, form)

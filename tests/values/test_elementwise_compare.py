@@ -50,6 +50,7 @@ def test_integer_comparisons(kind: str) -> None:
     check(f"set.ne.f32.{kind}", [0x3F800000 * x for x in want("ne")], a, b)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("cmp", FLOAT_CMP)
 def test_float_comparisons(kind: str, cmp: str) -> None:

@@ -179,6 +179,7 @@ def expected_float(modifiers: list[str], target: Format, source: Format, x: int)
     return 0 if "relu" in modifiers and target.is_negative(y) else y
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", list(float_forms()), ids="{0[0]}.{0[1]}.{0[2]}".format)
 def test_float_to_float(form: tuple[str, str, str]) -> None:
     modifiers, target, source = form
