@@ -51,9 +51,7 @@ bench: $(READY)
 	$(BIN)/python bench/suite.py
 
 # Of which `make test` runs a part.
-SAMPLED := tests/isa/test_isa.py tests/isa/test_other_ways.py tests/front/test_ptxas_agreement.py tests/ir/test_ir_text.py \
-	tests/dialects/test_interpreter_dialects.py tests/kernels/test_interpreter_corpus.py tests/values/test_elementwise_portable.py \
-	tests/matrix/test_wgmma.py tests/matrix/test_tcgen05.py tests/matrix/test_tcgen05_memory.py
+SAMPLED = $(shell grep -rlE 'mark\.sampled|EVERY_FORM' tests --include='test_*.py')
 
 # What is right, under all checkers.
 SILENT := tests/kernels/test_corpus.py tests/kernels/test_modules.py tests/kernels/test_modules_async.py \

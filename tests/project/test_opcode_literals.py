@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
 from ptxemu.isa import rows
 from ptxemu.lower.core.registry import lowerings
@@ -104,6 +105,7 @@ def literals(tree: ast.Module) -> Iterator[str]:
             yield node.value
 
 
+@cache
 def found() -> dict[str, set[str]]:
     """The opcodes and names of lowerings among the literals of each file."""
     known, result = names(), {}

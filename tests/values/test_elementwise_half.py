@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import mpmath
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -93,10 +94,10 @@ def test_minimum_and_maximum(name: str, kind: str) -> None:
 
 FUNCTIONS = {
     # text: format, function, relative bound, absolute bound (manual)
-    "ex2.approx.f16": ("f16", lambda x: mpmath.mpf(2) ** x, 2**-9.9, 0.0),
-    "ex2.approx.ftz.bf16": ("bf16", lambda x: mpmath.mpf(2) ** x, 2.0**-7, 0.0),
-    "tanh.approx.f16": ("f16", mpmath.tanh, 0.0, 2**-10.987),
-    "tanh.approx.bf16": ("bf16", mpmath.tanh, 0.0, 2.0**-8),
+    "ex2.approx.f16": ("f16", lambda x: 2.0**x, 2**-9.9, 0.0),
+    "ex2.approx.ftz.bf16": ("bf16", lambda x: 2.0**x, 2.0**-7, 0.0),
+    "tanh.approx.f16": ("f16", math.tanh, 0.0, 2**-10.987),
+    "tanh.approx.bf16": ("bf16", math.tanh, 0.0, 2.0**-8),
 }
 
 
@@ -118,7 +119,7 @@ def test_functions_on_every_input(text: str) -> None:
             assert r == f.one
         else:
             number = f.value(a)
-            exact = float(function(mpmath.mpf(number.numerator) / number.denominator)) if abs(number) < 300 else None
+            exact = function(float(number)) if abs(number) < 300 else None
             if exact is None or exact > overflow:
                 limit = f.infinity if "ex2" in text else f.one
                 assert r in ((limit, limit - 1) if number > 0 else (0,)) if "ex2" in text else r == limit | a & f.sign
