@@ -3,6 +3,8 @@ some instructions of tcgen05."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 import ptxemu
@@ -14,11 +16,12 @@ HEAD = f"""\
 .version 8.8
 .target sm_100a
 .address_size 64
-.visible .entry k(.param .u64 memory, .param .u64 cells, .param .u64 values)
+.visible .entry k(.param .u64 memory, .param .u64 cells, .param .u64 values, .param .u64 a, .param .u64 b, .param .u32 format)
 {{
   .reg .pred %p, %q, %more, %one; .reg .b32 %t, %w, %s, %c, %i, %x<8>, %r<{REGISTERS}>, %at, %b; .reg .b16 %pair;
-  .reg .b64 %o, %from, %cells, %values, %v, %base, %da, %db;
+  .reg .b64 %o, %from, %cells, %values, %v, %base, %da, %db, %n0, %n1; .reg .b32 %n2;
   .shared .align 1024 .b8 shared[{SHARED}]; .shared .b64 arrived; .shared .b32 start;
+  ld.param.u64 %n0, [a]; ld.param.u64 %n1, [b]; ld.param.u32 %n2, [format];
   ld.param.u64 %from, [memory]; ld.param.u64 %cells, [cells]; ld.param.u64 %values, [values]; mov.u32 %c, %ctaid.x;
   mul.wide.u32 %o, %c, {SHARED}; add.u64 %from, %from, %o; mul.wide.u32 %o, %c, {LANES * COLUMNS * 4}; add.u64 %cells, %cells, %o;
   mul.wide.u32 %o, %c, {REGISTERS * LANES * 4}; add.u64 %values, %values, %o; mov.b16 %pair, 3;
@@ -100,19 +103,34 @@ def to_host(number: int, first: int = 0) -> str:
     return "".join(f"  st.global.b32 [%values+{512 * (first + i)}], %r{i};\n" for i in range(number))
 
 
+DESCRIPTORS = re.compile(r"(%da, %base, )(\d+)(; add.u64 %db, %base, )(\d+)((?s:.*?)%db(?:, \[[^]]*\])?, )(\d+),")
+
+
+def with_descriptors(text: str) -> tuple[str, list[int]]:
+    """A kernel that reads its descriptors from parameters, and these: products that differ in nothing else are compiled once."""
+    numbers: list[int] = []
+
+    def read(match: re.Match[str]) -> str:
+        numbers[:] = map(int, match.group(2, 4, 6))
+        return "{}%n0{}%n1{}%n2,".format(*match.group(1, 3, 5))
+
+    return DESCRIPTORS.sub(read, text, count=1), numbers or [0, 0, 0]
+
+
 def run(
     text: str, cells: np.ndarray, values: np.ndarray | None = None, memory: np.ndarray | None = None,
-    device: ptxemu.Device | None = None,
+    device: ptxemu.Device | None = None, constant: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """[lane][column] words of tensor memory, and [register][thread] words of the values, both as they are after it.
 
-    Of a pair, each array has a dimension more, of two.
+    Of a pair, each array has a dimension more, of two. Descriptors are ``constant`` or read from parameters.
     """
     columns = np.ascontiguousarray(np.swapaxes(cells, -1, -2).astype(np.uint32))
     ctas = cells.size // (LANES * COLUMNS)
     shape = cells.shape[:-2]
     values = np.zeros((*shape, REGISTERS, 128), np.uint32) if values is None else np.ascontiguousarray(values.astype(np.uint32))
     memory = np.zeros((*shape, SHARED), np.uint8) if memory is None else memory
+    text, descriptors = (text, [0, 0, 0]) if constant else with_descriptors(text)
     module = ptxemu.loads(text, filename="k.ptx", **({} if device is None else {"device": device}))
-    module["k"][ctas, 128](memory, columns, values, **({"cluster": ctas} if ctas > 1 else {}))
+    module["k"][ctas, 128](memory, columns, values, *descriptors, **({"cluster": ctas} if ctas > 1 else {}))
     return np.swapaxes(columns, -1, -2), values

@@ -117,9 +117,7 @@ def plain(format: Format) -> tuple[Layout, Layout]:
     return a, b
 
 
-def check(
-    one: Product, of: Given, memory: np.ndarray, engine: str = "jit", like: str = "", cells: np.ndarray | None = None
-) -> None:
+def check(one: Product, of: Given, memory: np.ndarray, engine: str = "jit", constant: bool = False) -> None:
     """Sums of the model, in the lanes of its rows, and nothing else in tensor memory."""
     format = one.format
     assert isinstance(format, Format)
@@ -135,16 +133,19 @@ def check(
     for lane in range(tcgen05.LANES):
         if one.off and one.off[lane // 32] >> lane % 32 & 1:
             wanted[lane] = cells[lane]
-    found, _ = kernels.run(kernels.kernel(one.text), cells, memory=memory, device=ptxemu.Device(engine=engine))
+    device = ptxemu.Device(engine=engine)
+    found, _ = kernels.run(kernels.kernel(one.text), cells, memory=memory, device=device, constant=constant)
     np.testing.assert_array_equal(found, wanted, err_msg=one.text)
 
 
-def checked(format: Format, seed: int = 1, any: bool = False, engine: str = "jit", **options: object) -> None:
+def checked(
+    format: Format, seed: int = 1, any: bool = False, engine: str = "jit", constant: bool = False, **options: object
+) -> None:
     """One product of matrices without swizzling."""
     a, b = plain(format)
     of = given(format, seed, any)
     one = Product(format, a.bits, b.bits + B_AT // LINE, **options)  # type: ignore[arg-type]
-    check(one, of, in_shared(of, format, a, b), engine)
+    check(one, of, in_shared(of, format, a, b), engine, constant)
 
 
 def texts() -> Iterator[str]:
@@ -184,7 +185,7 @@ def test_shapes(types: tuple[str, str, str], rows: int, columns: int) -> None:
 @pytest.mark.parametrize("types", [("f16", "f16", "f32"), ("e5m2", "e2m1", "f16"), ("u8", "s8", "s32")], ids=".".join)
 @pytest.mark.parametrize("rows", [64, 128])
 def test_interpreted(types: tuple[str, str, str], rows: int) -> None:
-    checked(Format(*types, rows, 16), engine="interpreter", off=(1, 2, 4, 8), adds="%q")
+    checked(Format(*types, rows, 16), engine="interpreter", off=(1, 2, 4, 8), adds="%q", constant=True)
 
 
 # ---------------------------------------------------------------- operands
@@ -203,7 +204,7 @@ def test_sums_of_integers_that_are_too_large() -> None:
 @pytest.mark.parametrize("adds", ["%p", "%q", "1", "0"])
 def test_whether_sums_are_added_to(adds: str) -> None:
     text = {"1": "%p", "0": "%q"}.get(adds, adds)
-    checked(Format("f16", "f16", "f32", 128, 32), adds=text)
+    checked(Format("f16", "f16", "f32", 128, 32), adds=text, constant=True)
 
 
 @pytest.mark.parametrize("rows", [64, 128])
