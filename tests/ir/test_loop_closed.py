@@ -51,6 +51,7 @@ def test_of_modules(path: Path) -> None:
     assert check(path.read_text())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_of_random_kernels(first: int) -> None:
     assert sum(check(program(seed).text) for seed in range(first, first + 50)) >= 50

@@ -105,6 +105,7 @@ bottom: mov.b64 %at, values; ld.local.b32 %a, [%at+8]; st.param.b32 [r], %a; ret
     assert out.tolist() == [50 + n + 1000 * (n * (n + 1) // 2) for n in [i % 4 for i in range(32)]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", find_cases([SAMPLES]), ids=lambda path: path.parent.name)
 def test_samples(path, device, tmp_path):
     folder = tmp_path / path.parent.name

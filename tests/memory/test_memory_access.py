@@ -106,6 +106,7 @@ def elements(data: NDArray[np.uint8], index: Index, size: int) -> NDArray[np.uin
     return data[MIDDLE + index[:, None] * size + np.arange(size)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("kind", TYPES)
 def test_load(kind: str, block: tuple[int, int, int], data: NDArray[np.uint8]) -> None:
@@ -129,6 +130,7 @@ def test_load(kind: str, block: tuple[int, int, int], data: NDArray[np.uint8]) -
     np.testing.assert_array_equal(out, np.array(expected))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("kind", TYPES)
 def test_store(kind: str, block: tuple[int, int, int], data: NDArray[np.uint8]) -> None:
