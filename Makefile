@@ -72,6 +72,7 @@ fuzz: $(READY)
 # of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, HECBENCH one of HeCBench, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang, PTX_TESTS,
 # DAT3M and FUZZX ones of vosen/ptx_tests, hernanponcedeleon/Dat3M and SemiAnalysisAI/FuzzX, LLVM_TESTS llvm/test/CodeGen/NVPTX of
 # llvm-project, which needs LLVM and ptxas; CUPY one of cupy.
+# IGUARD is a checkout of csl-iisc/iGUARD-SOSP21, whose programs are compiled already.
 # INDIGO, SCOR and SANITIZER_SAMPLES are checkouts of burtscher/IndigoSuite, csl-iisc/ScoR and NVIDIA/compute-sanitizer-samples, which
 # need nvcc. NUMBA_TESTS, PYCUDA_TESTS: parts of these suites, or all of them.
 test-clients: $(READY)
@@ -93,6 +94,7 @@ test-clients: $(READY)
 	$(if $(shell command -v nvcc),$(BIN)/python -m tests.clients.cub_checked && $(BIN)/python -m tests.clients.clusters)
 	$(if $(INDIGO),$(BIN)/python -m tests.clients.indigo $(INDIGO))
 	$(if $(SCOR),$(BIN)/python -m tests.clients.scor $(SCOR))
+	$(if $(IGUARD),$(BIN)/python -m tests.clients.iguard $(IGUARD))
 	$(if $(SANITIZER_SAMPLES),$(BIN)/python -m tests.clients.sanitizer_samples $(SANITIZER_SAMPLES))
 	$(if $(FUZZX),$(BIN)/python -m tests.clients.fuzzx $(FUZZX))
 	$(if $(LLVM_TESTS),$(BIN)/python -m tests.clients.llvm_tests $(LLVM_TESTS))
