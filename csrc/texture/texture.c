@@ -56,8 +56,16 @@ static pe_slots *slots_of(const pe_texture_table *table) { return (pe_slots *)ta
 pe_texture_table *pe_texture_table_new(void) { return (pe_texture_table *)pe_slots_new(sizeof(pe_texture)); }
 void pe_texture_table_free(pe_texture_table *table) { pe_slots_free(slots_of(table)); }
 
+/* The sRGB byte that is nearest to a linear number, NaN as 0. */
+static uint8_t srgb_byte(float value) {
+  double linear = value > 0 ? fmin(value, 1) : 0;
+  return (uint8_t)(255 * (linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055) + 0.5);
+}
+
 int pe_texture_table_set(pe_texture_table *table, uint32_t slot, uint32_t tag, const pe_texture *texture) {
-  return pe_slots_set(slots_of(table), slot, tag, texture);
+  pe_texture kept = *texture;
+  for (uint32_t k = 0; k < 4; k++) kept.sampler.encoded_border[k] = srgb_byte(kept.sampler.border[k]);
+  return pe_slots_set(slots_of(table), slot, tag, &kept);
 }
 
 void pe_texture_table_clear(pe_texture_table *table, uint32_t slot) { pe_slots_clear(slots_of(table), slot); }
