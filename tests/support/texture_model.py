@@ -129,7 +129,7 @@ class Model:
         magnitude = min(abs(raw), 127)
         return f32_bits(Fraction(int(math.copysign(magnitude << 8 | magnitude << 1 | magnitude >> 6, raw)), 32767))
 
-    def shared(self, raws: dict[Any, Any], lost: tuple[int, int], component: int) -> int:
+    def shared(self, raws: dict[Any, Any], lost: tuple[int, ...], component: int) -> int:
         """What ``tld4`` reads where three faces meet: 86, 85 and 85 256ths of the others, the opposite texel first."""
         opposite = tuple(1 - side for side in lost)
         others = [(86 if which == opposite else 85, raw) for which, raw in raws.items() if which != lost]
@@ -201,8 +201,8 @@ class Model:
 
     def corners(
         self, u: Sequence[Fraction], level: int, layer: int, offset: Sequence[int], linear: bool, whole: int = 256
-    ) -> list[tuple[int, int, tuple[int | None, ...], tuple[int, ...]]]:
-        """The footprint: (weight in 256ths, layer, x y z, which corner); the weights are ``whole`` in all."""
+    ) -> list[tuple[int, int, tuple[int, ...], tuple[int, ...]]]:
+        """The footprint: (weight in 256ths, layer, indices along the axes, which may lie outside, which corner)."""
         axes: list[list[int]] = []
         parts = [0, 0, 0]
         for axis in range(self.dims):
@@ -216,7 +216,10 @@ class Model:
             inside = self.cube and self.seamless
             parts[axis] = 0 if places[0] == places[1] and not inside else fixed % 256
         weights = divided(whole, parts, self.dims) if linear else {(0,) * self.dims: whole}
-        found = [(w, layer, tuple(axes[k][c[k]] for k in range(self.dims)), c) for c, w in weights.items()]
+        return [(w, layer, tuple(axes[k][c[k]] for k in range(self.dims)), c) for c, w in weights.items()]
+
+    def placed(self, found: list[Any], level: int, linear: bool) -> list[tuple[int, int, tuple[int | None, ...], Any]]:
+        """Corners with x, y, z by address mode, which are None outside, or on the faces of a seamless cube."""
         if self.cube and self.seamless and linear:
             return self.over_edges(found, level)
         return [
@@ -224,43 +227,35 @@ class Model:
             for w, k, at, c in found
         ]
 
-    def lost(self, u: Sequence[Fraction]) -> tuple[int, int] | None:
-        """Which corner of a footprint in level 0 lies over a corner of a seamless cube."""
-        if not (self.cube and self.seamless):
-            return None
-        n = self._extents[0][0]
-        first = [math.floor((self.position(value, axis, 0, 0) - HALF) * 256 + HALF) // 256 for axis, value in enumerate(u)]
-        sides = [0 if i < 0 else 1 if i + 1 >= n else None for i in first]
-        return None if None in sides else (sides[0], sides[1])
+    def lost(self, found: list[Any], level: int) -> tuple[int, ...] | None:
+        """Which corner of a footprint lies over a corner of a seamless cube, where no texel is."""
+        n = self._extents[level][0]
+        over = [which for _, _, at, which in found if all(not 0 <= i < n for i in at)]
+        return over[0] if over and self.cube and self.seamless else None
 
     def over_edges(self, found: list[Any], level: int) -> list[Any]:
         """Corners on the faces next to this one; where three faces meet, three texels share the fourth's weight."""
         n = self._extents[level][0]
-        result, lost = [], None
+        lost = self.lost(found, level)
+        share, left = divmod(next((weight for weight, _, _, which in found if which == lost), 0), 3)
+        result = []
         for weight, layer, (i, j), which in found:
             base, face = layer // 6 * 6, layer % 6
-            x_out, y_out = not 0 <= i < n, not 0 <= j < n
-            if x_out and y_out:
-                lost = (weight, which)
-                result.append((0, layer, (min(max(i, 0), n - 1), min(max(j, 0), n - 1), 0), which))
-                continue
-            if x_out or y_out:
+            if which == lost:
+                weight, i, j = 0, min(max(i, 0), n - 1), min(max(j, 0), n - 1)
+            elif lost is not None:
+                opposite = all(a != b for a, b in zip(which, lost))
+                weight += share + (left == (1 if opposite else 2))
+            if not (0 <= i < n and 0 <= j < n):
                 face, i, j = neighbours(n)[face, i, j]
             result.append((weight, base + face, (i, j, 0), which))
-        if lost is None:
-            return result
-        share, left = divmod(lost[0], 3)
-
-        def given(which: tuple[int, ...]) -> int:
-            apart = sum(a != b for a, b in zip(which, lost[1]))  # 2: the opposite corner
-            return 0 if apart == 0 else share + (left == 1 and apart == 2) + (left == 2 and apart == 1)
-
-        return [(w + given(which), k, at, which) for w, k, at, which in result]
+        return result
 
     def planes(self, u: Sequence[Fraction], level: int, layer: int, offset: Sequence[int], whole: int) -> list[list[Any]]:
         """The footprint by planes of z, each a list of (weight, layer, x y z)."""
         found: dict[int, list[Any]] = {}
-        for weight, k, at, which in self.corners(u, level, layer, offset, self.filter == "linear", whole):
+        linear = self.filter == "linear"
+        for weight, k, at, which in self.placed(self.corners(u, level, layer, offset, linear, whole), level, linear):
             found.setdefault(which[2] if len(which) > 2 else 0, []).append((weight, k, at))
         return list(found.values())
 
@@ -367,9 +362,9 @@ class Model:
         if PLACES[self.order][component] is None:
             return [0] * 4
         corners = self.corners(u, 0, self.layer_of(layer, 0, face), offset, True)
-        raws = {which: self.raw(0, k, at, component) for _, k, at, which in corners}
+        raws = {which: self.raw(0, k, at, component) for _, k, at, which in self.placed(corners, 0, True)}
         found = {which: self.gathered(raw, component) for which, raw in raws.items()}
-        lost = self.lost(u)
+        lost = self.lost(corners, 0)
         if lost is not None:
             found[lost] = self.shared(raws, lost, component)
         return [found[which] for which in ((0, 1), (1, 1), (1, 0), (0, 0))]
