@@ -1,4 +1,4 @@
-/* texture_run.h: the lanes of a texture instruction that share texture and sampler: operands, mip levels, coordinates. */
+/* texture_run.h: the lanes of a texture instruction that share texture and sampler: operands and coordinates. */
 #ifndef PTXEMU_TEXTURE_RUN_H
 #define PTXEMU_TEXTURE_RUN_H
 #include <math.h>
@@ -81,81 +81,6 @@ static pe_tex_operands pe_tex_operands_of(const pe_texture_site *site, const uin
 }
 
 #define PE_FAR_LEVEL 2048 /* beyond every level, and every bias */
-
-/* ---- mip levels ----------------------------------------------------------------------------------------------------- */
-
-static double pe_squared(double value) { return value * value; }
-
-/* The gradients of lane i's position, in texels of level 0, along one direction on the screen: their length squared. */
-static double pe_stretch(const pe_tex_run *r, const uint32_t *const along[3], uint32_t i) {
-  const pe_surface_desc *d = &r->texture->memory;
-  double extents[3] = {d->width, d->height, d->depth}, sum = 0, slope[3];
-  for (uint32_t k = 0; k < 3; k++) slope[k] = pe_float(along[k][i]);
-  if (r->cube) { /* the quotient rule, as s = (component / out + 1) / 2 */
-    pe_facing at = pe_see(r->face[i], pe_float(r->in.x[i]), pe_float(r->in.y[i]), pe_float(r->in.z[i]));
-    pe_facing by = pe_see(r->face[i], slope[0], slope[1], slope[2]);
-    slope[0] = 0.5 * (by.s * at.out - at.s * by.out) / pe_squared(at.out);
-    slope[1] = 0.5 * (by.t * at.out - at.t * by.out) / pe_squared(at.out);
-  }
-  for (uint32_t k = 0; k < r->dims; k++) sum += pe_squared(slope[k] * (r->sampler.normalized ? extents[k] : 1));
-  return sum;
-}
-
-/* log2 of the longer gradient. */
-static double pe_gradient_level(const pe_tex_run *r, uint32_t i) {
-  double x = pe_stretch(r, r->in.along_x, i), y = pe_stretch(r, r->in.along_y, i);
-  return 0.5 * log2(x > y ? x : y);
-}
-
-/* A level in 256ths. */
-static int32_t pe_level_units(double level) {
-  double near = level > -PE_FAR_LEVEL ? level : -PE_FAR_LEVEL; /* not NaN */
-  return (int32_t)((near < PE_FAR_LEVEL ? near : PE_FAR_LEVEL) * 256);
-}
-
-/* The level of lane i in 256ths, before it is limited. */
-static int32_t pe_asked_level(const pe_tex_run *r, uint32_t i) {
-  float level = pe_float(r->in.level[i]);
-  if (r->site->lod == PE_LOD_LEVEL) return pe_level_units(level == level ? level : 0) + pe_level_units(r->sampler.bias);
-  if (r->site->lod == PE_LOD_GRADIENT)
-    return pe_level_units(floor(pe_gradient_level(r, i) * 256 + 0.5) / 256) + pe_level_units(r->sampler.bias);
-  return 0;
-}
-
-/* Integer levels: those that are not there have no texels. */
-static void pe_find_counted_levels(pe_tex_run *r) {
-  if (r->site->lod != PE_LOD_LEVEL) return;
-  for (uint32_t i = 0; i < 32; i++) {
-    r->lost[i] = r->in.level[i] >= r->texture->memory.levels;
-    r->level[i] = r->lost[i] ? 0 : r->in.level[i];
-  }
-}
-
-static void pe_find_levels(pe_tex_run *r) {
-  const pe_sampler *s = &r->sampler;
-  int32_t last = (int32_t)(r->texture->memory.levels - 1) * 256;
-  int32_t least = pe_level_units(s->min_level), most = pe_level_units(s->max_level);
-  memset(r->level, 0, sizeof r->level);
-  memset(r->level_part, 0, sizeof r->level_part);
-  memset(r->lost, 0, sizeof r->lost);
-  if (r->site->integer) {
-    pe_find_counted_levels(r);
-    return;
-  }
-  if (!last || r->site->gather) return; /* a gather reads level 0 */
-  PE_FOR_LANES(i, r->mask) {
-    int32_t at = pe_asked_level(r, i);
-    at = at < most ? at : most;
-    at = at > least ? at : least;
-    at = at < 0 ? 0 : at < last ? at : last;
-    if (s->mip_filter == PE_FILTER_LINEAR) {
-      r->level[i] = (uint32_t)at >> 8;
-      r->level_part[i] = at & 255;
-    } else {
-      r->level[i] = (uint32_t)(at + 128) >> 8;
-    }
-  }
-}
 
 /* ---- coordinates ---------------------------------------------------------------------------------------------------- */
 

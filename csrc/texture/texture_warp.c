@@ -20,6 +20,7 @@
 #include "texture_flat.h"
 #include "texture_border.h"
 #include "texture_footprint.h"
+#include "texture_level.h"
 #include "texture_sum.h"
 #include "texture_texel.h"
 

@@ -7,7 +7,6 @@ Where the guide is silent the model follows docs/semantics.md ("Textures"), whic
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,14 +17,11 @@ from typing import Any
 import numpy as np
 
 from tests.support.places import DATA
+from tests.support.texture_cube import FACES, face_of, neighbours
+from tests.support.texture_gradients import cube_level, exponent_of, plain_level
 
 HALF = Fraction(1, 2)
 LEAST = Fraction(1, 2**126)  # normal f32
-# GL's table of cube faces: for each face the axis and sign of s, t and of the way out.
-FACES = (
-    ((2, -1), (1, -1), (0, 1)), ((2, 1), (1, -1), (0, -1)), ((0, 1), (2, 1), (1, 1)),
-    ((0, 1), (2, -1), (1, -1)), ((0, 1), (1, -1), (2, 1)), ((0, -1), (1, -1), (2, -1)),
-)  # fmt: skip
 PLACES = {"R": (0, None, None, None), "RG": (0, 1, None, None), "RGBA": (0, 1, 2, 3), "BGRA": (2, 1, 0, 3),
           "A": (None, None, None, 0)}  # fmt: skip
 
@@ -263,13 +259,7 @@ class Model:
 
     def project(self, direction: Sequence[Fraction]) -> tuple[int, list[Fraction]]:
         """The face and the coordinates in it."""
-        x, y, z = direction
-        if abs(z) >= max(abs(x), abs(y)):
-            axis = 2
-        else:
-            axis = 1 if abs(y) >= abs(x) else 0
-        negative = direction[axis] < 0
-        face = 2 * axis + negative
+        face = face_of(direction)
         (s, s_sign), (t, t_sign), (m, m_sign) = FACES[face]
         out = direction[m] * m_sign
         if out == 0:
@@ -291,22 +281,12 @@ class Model:
         found = [(256 - at % 256, at // 256)]
         return found if at % 256 == 0 else [*found, (at % 256, at // 256 + 1)]
 
-    def gradient_lod(self, along: Sequence[Sequence[float]], direction: Sequence[Fraction] | None) -> float:
-        """log2 of the longer gradient, in texels of level 0, in 256ths."""
-        longest = 0.0
-        for slope in along:
-            steps = [float(value) for value in slope]
-            if direction is not None:
-                face, _ = self.project(direction)
-                (s, s_sign), (t, t_sign), (m, m_sign) = FACES[face]
-                out, d_out = float(direction[m]) * m_sign, steps[m] * m_sign
-                steps = [
-                    0.5 * (sign * steps[axis] * out - sign * float(direction[axis]) * d_out) / out**2
-                    for axis, sign in ((s, s_sign), (t, t_sign))
-                ]
-            scaled = [step * (self._extents[0][axis] if self.normalized else 1) for axis, step in enumerate(steps[: self.dims])]
-            longest = max(longest, sum(value**2 for value in scaled))
-        return math.floor(128 * math.log2(longest) + 0.5) / 256 if longest > 0 else -math.inf
+    def gradient_lod(self, along: Sequence[Sequence[float]], coordinates: Sequence[float]) -> float:
+        """The level that follows from gradients, at coordinates."""
+        steps, position = [[np.float32(value) for value in vector] for vector in along], [np.float32(u) for u in coordinates]
+        if self.cube:
+            return cube_level(steps, self._extents[0][0], position)
+        return plain_level(steps, self._extents[0], position if self.dims == 3 else None)
 
     def fetch(
         self,
@@ -320,7 +300,7 @@ class Model:
         u = [Fraction(float(value)) for value in coordinates]
         face = 0
         if along is not None:
-            lod = self.gradient_lod(along, u if self.cube else None)
+            lod = self.gradient_lod(along, coordinates)
         if self.cube:
             face, u = self.project(u)
         layer = self.layer_of(layer, 0, face)
@@ -388,12 +368,6 @@ def in_256ths(level: float) -> int:
     return 0 if math.isnan(level) else int(Fraction(min(max(level, -2048.0), 2048.0)) * 256)
 
 
-def exponent_of(value: Fraction) -> int:
-    """Of the leading bit of a positive number."""
-    found = value.numerator.bit_length() - value.denominator.bit_length()
-    return found if Fraction(2) ** found <= value else found - 1
-
-
 def rounded(value: Fraction, format: Floats, texels: Sequence[Any]) -> int:
     """The bits of a sum, rounded once, ties away from zero; f32 has no subnormal sums, and only zeros of one sign keep it."""
     if value == 0 or (format is SINGLE and abs(value) < LEAST):
@@ -434,22 +408,3 @@ def srgb_value(raw: Any) -> float:
 def srgb_exponent(raw: Any) -> int:
     """The exponent that it has in sums."""
     return _srgb()[1][raw] if isinstance(raw, int) else exponent_of(Fraction(float(raw)))
-
-
-@cache
-def neighbours(n: int) -> dict[tuple[int, int, int], tuple[int, int, int]]:
-    """(face, i, j) one step over an edge: the texel beyond, found as the other owner of the same piece of edge."""
-    owners: dict[tuple[int, ...], list[tuple[tuple[int, int, int], tuple[int, int, int]]]] = {}
-    for face, k in itertools.product(range(6), range(n)):
-        for i, j, beyond, s, t in (
-            (0, k, (face, -1, k), -n, 2 * k + 1 - n), (n - 1, k, (face, n, k), n, 2 * k + 1 - n),
-            (k, 0, (face, k, -1), 2 * k + 1 - n, -n), (k, n - 1, (face, k, n), 2 * k + 1 - n, n),
-        ):  # fmt: skip
-            point = [0, 0, 0]
-            for value, (axis, sign) in zip((s, t, n), FACES[face]):
-                point[axis] = value * sign
-            owners.setdefault(tuple(point), []).append(((face, i, j), beyond))
-    result = {}
-    for (texel, beyond), (other, other_beyond) in owners.values():
-        result[beyond], result[other_beyond] = other, texel
-    return result
