@@ -29,14 +29,15 @@ typedef struct pe_axis_rule {
 
 PE_INLINE bool pe_repeats(uint32_t mode) { return mode == PE_ADDRESS_WRAP || mode == PE_ADDRESS_MIRROR; }
 
-#define PE_GRAIN 0x1p21      /* a coordinate's fraction has 21 bits */
-#define PE_FINE_GRAIN 0x1p22 /* that of a wide texture, normalized, one more */
+#define PE_GRAIN 0x1p21 /* a coordinate's fraction has 21 bits; those of wide textures, normalized, have more */
+#define PE_FINE_GRAIN 0x1p22
+#define PE_FINEST_GRAIN 0x1p23
 #define PE_WIDE_EXTENT 8192
+#define PE_WIDEST_EXTENT 65536
 
-/* The rule of an axis: nothing repeats unless coordinates are normalized. */
 PE_INLINE pe_axis_rule pe_rule(uint32_t mode, bool normalized, uint32_t extent, const int32_t *offset) {
-  if (pe_repeats(mode) && !normalized) mode = PE_ADDRESS_CLAMP;
-  double grain = normalized && extent > PE_WIDE_EXTENT ? PE_FINE_GRAIN : PE_GRAIN;
+  double wide = extent > PE_WIDEST_EXTENT ? PE_FINEST_GRAIN : PE_FINE_GRAIN;
+  double grain = normalized && extent > PE_WIDE_EXTENT ? wide : PE_GRAIN;
   return (pe_axis_rule){mode, extent, grain, normalized ? extent : 1, offset};
 }
 

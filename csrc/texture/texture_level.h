@@ -9,10 +9,12 @@ static int32_t pe_level_units(double level) {
   return (int32_t)((near < PE_FAR_LEVEL ? near : PE_FAR_LEVEL) * 256);
 }
 
+#define PE_MOST_BIAS 15
+
 /* The levels in 256ths, before they are limited. */
 PE_INLINE void pe_asked_levels(const pe_tex_run *r, int32_t *restrict asked) {
   uint32_t lod = r->site->lod;
-  int32_t bias = lod == PE_LOD_LEAST ? 0 : pe_level_units(r->sampler.bias);
+  int32_t bias = lod == PE_LOD_LEAST ? 0 : pe_level_units(fminf(r->sampler.bias, PE_MOST_BIAS));
   memset(asked, 0, PE_LANES * sizeof *asked);
   if (lod == PE_LOD_GRADIENT) pe_slope_levels(r, asked);
   PE_FOR_LANES(i, r->mask) {

@@ -17,6 +17,7 @@
 typedef struct pe_fineness {
   int32_t texel, least_texel, result, least_result;
   double least;
+  bool by_fours; /* planes are aligned to pe_of_four of their exponents */
 } pe_fineness;
 
 /* The sum of every lane: so many units of 2^exponent. */
@@ -28,9 +29,9 @@ typedef struct pe_texel_sum {
 #define PE_EMPTY INT32_MIN /* the exponent of a sum of nothing */
 
 PE_INLINE pe_fineness pe_fineness_of(const pe_texture *t, bool srgb) {
-  if (srgb) return (pe_fineness){7, -126, 10, -14, 0};
-  if (t->memory.bits == 16) return (pe_fineness){14, -14, 10, -14, 0};
-  return (pe_fineness){27, -126, 23, -126, 0x1p-126};
+  if (srgb) return (pe_fineness){7, -126, 10, -14, 0, true};
+  if (t->memory.bits == 16) return (pe_fineness){14, -14, 10, -14, 0, false};
+  return (pe_fineness){27, -126, 23, -126, 0x1p-126, false};
 }
 
 PE_INLINE void pe_begin_sum(pe_texel_sum *sum) {
@@ -78,6 +79,9 @@ PE_INLINE void pe_add_aligned(double *restrict units, uint32_t count, double num
     }
 }
 
+/* The least of four exponents, the largest of which is a multiple of four. */
+PE_INLINE int32_t pe_of_four(int32_t exponent) { return ((exponent + 3) & ~3) - 3; }
+
 /* Add a plane of `count` texels: their numbers, exponents and weights.  Texels without weight have no part in it. */
 PE_INLINE void pe_add_plane(pe_texel_sum *restrict sum, uint32_t count, double number[][PE_LANES],
                             int32_t exponent[][PE_LANES], int32_t weight[][PE_LANES], pe_fineness fine) {
@@ -86,8 +90,9 @@ PE_INLINE void pe_add_plane(pe_texel_sum *restrict sum, uint32_t count, double n
   pe_align(aligned, count, exponent, weight, fine.least_texel);
   pe_add_aligned(units, count, number, weight, aligned, fine.texel);
   for (uint32_t i = 0; i < PE_LANES; i++) {
-    int32_t before = sum->exponent[i], here = aligned[i], coarse = here > before ? here : before;
-    int32_t down_before = before == PE_EMPTY ? 0 : before - coarse, down_here = here == PE_EMPTY ? 0 : here - coarse;
+    int32_t before = sum->exponent[i], own = aligned[i], here = fine.by_fours && own != PE_EMPTY ? pe_of_four(own) : own;
+    int32_t coarse = here > before ? here : before;
+    int32_t down_before = before == PE_EMPTY ? 0 : before - coarse, down_here = own == PE_EMPTY ? 0 : own - coarse;
     sum->units[i] = pe_cut(sum->units[i] * pe_power(down_before)) + pe_cut(units[i] * pe_power(down_here));
     sum->exponent[i] = coarse;
   }

@@ -316,6 +316,21 @@ static uint32_t admit(const pe_tex_run *r, const pe_texture *sampler) {
   return PE_OK;
 }
 
+/* Put a sampler in force.  Nothing repeats unless coordinates are normalized; at several mip levels they are fractions all the
+ * same.  A 1D texture is read as a 2D one, at y = 0, which shows at its border only. */
+static void use_sampler(pe_tex_run *r, const pe_sampler *sampler) {
+  pe_sampler *s = &r->sampler;
+  pe_tex_shape shape = pe_tex_shape_of(r->site->geom);
+  *s = *sampler;
+  s->normalized &= r->texture->sampler.normalized;
+  for (uint32_t k = 0; k < 3; k++)
+    if (pe_repeats(s->address[k]) && !s->normalized) s->address[k] = PE_ADDRESS_CLAMP;
+  s->normalized |= r->texture->memory.levels > 1;
+  bool line = r->site->geom == PE_GEOM_1D && !r->site->integer;
+  r->cube = shape.cube;
+  r->dims = line && s->filter == PE_FILTER_LINEAR && s->address[1] == PE_ADDRESS_BORDER ? 2 : shape.dims;
+}
+
 static void raise_fault(pe_warp *w, const pe_tex_run *r, uint32_t kind, uint64_t texture, const uint64_t *sampler) {
   char note[96];
   int32_t lane = __builtin_ctz(r->mask);
@@ -338,7 +353,6 @@ void pe_tex(pe_warp *w, const pe_texture_site *site, uint32_t mask, const uint64
   const pe_texture_table *table = table_of(w);
   pe_tex_run r; /* not all of it is needed, and most is large */
   r.w = w, r.site = site, r.in = pe_tex_operands_of(site, rows), r.wanted = site->wanted, r.out = out;
-  r.dims = pe_tex_shape_of(site->geom).dims, r.cube = pe_tex_shape_of(site->geom).cube;
   while (mask) {
     uint32_t first = (uint32_t)__builtin_ctz(mask);
     r.mask = pe_same_handle(texture, mask);
@@ -348,8 +362,7 @@ void pe_tex(pe_warp *w, const pe_texture_site *site, uint32_t mask, const uint64
     const pe_texture *used = sampler ? pe_texture_lookup(table, sampler[first]) : r.texture;
     uint32_t status = admit(&r, used);
     if (status != PE_OK) raise_fault(w, &r, status, texture[first], sampler);
-    r.sampler = used->sampler;
-    r.sampler.normalized &= r.texture->sampler.normalized;
+    use_sampler(&r, &used->sampler);
     if (!sample_flat(&r)) sample(&r);
   }
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -65,6 +65,7 @@ class Model:
     cube: bool = False
     seamless: bool = False
     samples: int = 1
+    line: bool = False  # 1D without layers, which is read as 2D at y = 0
     _extents: list[tuple[int, int, int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -163,10 +164,10 @@ class Model:
             if not texels:
                 continue
             top = max(srgb_exponent(r) if encoded else max(exponent_of(abs(v)), format.least) for _, v, r in texels)
-            unit = Fraction(2) ** (top - format.texel)
-            sums.append((unit / 256, sum(w * int(v / unit) for w, v, _ in texels)))
-        unit = max((unit for unit, _ in sums), default=Fraction(1))
-        total = sum(int(count * own / unit) for own, count in sums) * unit
+            unit, meeting = Fraction(2) ** (top - format.texel), 4 * -(-top // 4) - 3 if encoded else top
+            sums.append((meeting, sum(w * int(v / unit) for w, v, _ in texels) * unit / 256))
+        unit = Fraction(2) ** (max((meeting for meeting, _ in sums), default=0) - format.texel - 8)
+        total = sum(int(part / unit) for _, part in sums) * unit
         return rounded(total, format, [raw for raw in used if not encoded])
 
     # ------------------------------------------------------------ positions
@@ -175,12 +176,17 @@ class Model:
         mode = "clamp" if self.cube and self.seamless else self.address[axis]
         return "clamp" if mode in ("wrap", "mirror") and not self.normalized else mode
 
+    @property
+    def fractions(self) -> bool:
+        """Whether coordinates count extents: at several mip levels they always do."""
+        return self.normalized or len(self.levels) > 1
+
     def position(self, u: Fraction, axis: int, level: int, offset: int) -> Fraction:
         """In texels, as exactly as a coordinate is kept; an offset moves whole texels."""
         extent = self._extents[level][axis]
-        grain = 2 ** (22 if self.normalized and extent > 8192 else 21)
+        grain = 2 ** (21 + (self.fractions and extent > 8192) + (self.fractions and extent > 65536))
         x = Fraction(math.floor(u * grain), grain) if abs(u) >= LEAST else Fraction(0)
-        return x * (extent if self.normalized else 1) + offset
+        return x * (extent if self.fractions else 1) + offset
 
     def index(self, i: int, axis: int, level: int) -> int | None:
         """An index by address mode; None outside in border mode."""
@@ -273,7 +279,7 @@ class Model:
 
     def lod_levels(self, lod: float | None) -> list[tuple[int, int]]:
         """Levels and their weights in 256ths; None is the least level allowed."""
-        asked = 0 if lod is None else in_256ths(lod) + in_256ths(self.mip_bias)
+        asked = 0 if lod is None else in_256ths(lod) + in_256ths(min(self.mip_bias, 15))
         at = max(min(asked, in_256ths(self.max_level)), in_256ths(self.min_level))
         at = min(max(at, 0), (len(self.levels) - 1) * 256)
         if self.mip_filter == "point":
@@ -297,6 +303,9 @@ class Model:
         offset: Sequence[int] = (0, 0, 0),
     ) -> list[int]:
         """tex with float coordinates: the bits of R, G, B and A."""
+        if self.line:
+            flat = [[*vector, 0.0] for vector in along] if along is not None else None
+            return replace(self, line=False, dims=2).fetch([*coordinates, 0.0], layer, lod, flat, (offset[0], 0, 0))
         u = [Fraction(float(value)) for value in coordinates]
         face = 0
         if along is not None:
