@@ -144,7 +144,8 @@ def random_case(rng: np.random.Generator, geometry: str, **fixed: Any) -> Case:
     names = ("filter", "address", "normalized", "mip_filter", "mip_bias", "min_level", "max_level", "border", "srgb", "seamless")
     model = Model(
         levels, format.order, kind, DIMS[geometry], cube="cube" in geometry,
-        samples=sizes["samples"] if geometry.endswith("ms") else 1, line=geometry == "1d", **{name: options[name] for name in names},
+        samples=sizes["samples"] if geometry.endswith("ms") else 1, line=geometry == "1d",
+        **{name: options[name] for name in names},
     )  # fmt: skip
     return Case(texture, model, {"format": format.name, "geometry": geometry, "shape": shape, **options})
 
