@@ -11,6 +11,7 @@ from ptxemu.interpreter.memory import lane_data
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Reader, Translator, method, write_all
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.geometry import counts_texels
 from ptxemu.ir.ops import Imm, Op
 from ptxemu.ir.types import B32
 
@@ -119,14 +120,14 @@ def istypep(t: Translator, op: Op) -> Step:
 
 @method("tex", "tld4")
 def texture(t: Translator, op: Op) -> Step:
-    """The residency predicate is true: every texture is in memory."""
+    """The residency predicate is true, as all tiles are in memory, and a reference of depth is not looked at."""
     result, count = op.type("dtype"), int(op.mods["vec"][1:])
     rows, lod, offsets = _rows(t, op)
     wanted = _wanted(op, result.name == "f16x2")
     gather = 1 + "rgba".index(op.mods["comp"]) if "comp" in op.mods else 0
     kind = OTHER_BITS.get(result.name, lib.PE_RESULT_B32)
     constants = site(
-        "texture", op, geom=geometry(op), integer=op.mods["ctype"] == "s32", lod=lod, offsets=offsets, result=kind, gather=gather,
+        "texture", op, geom=geometry(op), integer=counts_texels(op.mods), lod=lod, offsets=offsets, result=kind, gather=gather,
         wanted=wanted,
     )  # fmt: skip
     handle, sampler = t.handle(op["t"]), None if isinstance(op["sampler"], Imm) else t.handle(op["sampler"])

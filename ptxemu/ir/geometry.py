@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 AXES, LAYER, SAMPLE = "xyz", "l", "s"
@@ -63,3 +64,8 @@ GEOMETRIES: dict[str, Geometry] = {
 }
 SURFACES: dict[str, Geometry] = {name: one for name, one in GEOMETRIES.items() if not one.multisampled}
 """Those that surfaces can have; textures can have all."""
+
+
+def counts_texels(mods: Mapping[str, str]) -> bool:
+    """Whether a texture instruction's coordinates are indices; beside gradients integers are the bits of f32."""
+    return mods["ctype"] == "s32" and mods.get("mode") != "grad"

@@ -1,13 +1,13 @@
 """Texture instructions (PTX ISA, "Texture Instructions"); the accepted set is the one measured with ptxas.
 
-Depth comparison (the operand ``f``) is not run: no interface of CUDA says which comparison a sampler does.
+Depth comparison (the operand ``f``) compares nothing, as no texture of CUDA has depths (docs/semantics.md, "Textures").
 """
 
 from __future__ import annotations
 
 import re
 
-from ptxemu.isa.fidelity import OPEN
+from ptxemu.isa.fidelity import MEASURED, OPEN
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words
 
@@ -25,35 +25,39 @@ DEPTHS = ("f:f32", "f:b32")
 LOD, GRADIENTS, OFFSET = "lod:ctype", "x:gradient*geom, y:gradient*geom", "e:offset*geom?"
 
 
-def _tex(qualifiers: str, *operands: str, ptx: str = "1.0", supported: bool = True) -> None:
+def _tex(qualifiers: str, *operands: str, ptx: str = "1.0", supported: bool = True, bits: str = MEASURED) -> None:
     for results in RESULTS:
         text = qualifiers.replace("*", results)
         gates = " ".join(gate for gate in GATES.split() if gate.partition("@")[0] in re.split(r"[ =,]", text))
         gates += OPERAND_GATES
         row("tex", text, ", ".join([RESULT, *operands]), ptx=ptx, chapter=CHAPTER, gates=gates,
-            does=FETCHES, bits=OPEN, lower="tex" if supported else UNSUPPORTED)  # fmt: skip
+            does=FETCHES, bits=bits, lower="tex" if supported else UNSUPPORTED)  # fmt: skip
 
 
 _tex(f"mode?=base geom={FLAT} * ctype=s32,f32", OFFSET)
 _tex(f"mode?=base geom={CUBES} * ctype=f32")
-_tex("mode?=base geom=2dms,a2dms * ctype=s32", OFFSET)
+_tex("mode?=base geom=2dms,a2dms * ctype=s32", OFFSET, bits=OPEN)
 _tex(f"mode=level geom={FLAT} * ctype=s32,f32", LOD, OFFSET, ptx="3.1")
 _tex(f"mode=level geom={CUBES} * ctype=f32", LOD, ptx="3.1")
 _tex(f"mode=grad geom={FLAT} * ctype=f32", GRADIENTS, OFFSET, ptx="3.1")
-_tex(f"mode=grad geom={CUBES} * ctype=f32", GRADIENTS, ptx="4.3")
-# What integer coordinates mean beside gradients is not documented.
-_tex(f"mode=grad geom={FLAT} * ctype=s32", GRADIENTS, OFFSET, ptx="3.1", supported=False)
-for _mode, _middle in (("mode?=base", ()), ("mode=level", (LOD,)), ("mode=grad", (GRADIENTS,))):
-    for _depth in DEPTHS:
-        _tex(f"{_mode} geom={COMPARED} * ctype=f32", *_middle, OFFSET, _depth, ptx="4.3", supported=False)
-        _tex(f"{_mode} geom={CUBES} * ctype=f32", *_middle, _depth, ptx="4.3", supported=False)
+_tex(f"mode=grad geom={CUBES} * ctype=f32", GRADIENTS, ptx="4.3", bits=OPEN)
+# Of a 1D texture, gradients beside integer coordinates or a reference read zero, as the instruction fits no texture of CUDA.
+_tex("mode=grad geom=2d,3d,a1d,a2d * ctype=s32", GRADIENTS, OFFSET, ptx="3.1")
+_tex("mode=grad geom=1d * ctype=s32", GRADIENTS, OFFSET, ptx="3.1", supported=False)
+for _depth in DEPTHS:
+    for _mode, _middle in (("mode?=base", ()), ("mode=level", (LOD,))):
+        _tex(f"{_mode} geom={COMPARED} * ctype=f32", *_middle, OFFSET, _depth, ptx="4.3")
+        _tex(f"{_mode} geom={CUBES} * ctype=f32", *_middle, _depth, ptx="4.3")
+    _tex("mode=grad geom=2d,a1d,a2d * ctype=f32", GRADIENTS, OFFSET, _depth, ptx="4.3")
+    _tex("mode=grad geom=1d * ctype=f32", GRADIENTS, OFFSET, _depth, ptx="4.3", supported=False)
+    _tex(f"mode=grad geom={CUBES} * ctype=f32", GRADIENTS, _depth, ptx="4.3", bits=OPEN)
 
 TLD4 = "comp=r,g,b,a geom={} vec=v4 dtype=u32,s32,f32 ctype=f32"
 for _geometries, _offset in (("2d,a2d", [OFFSET]), (CUBES, [])):
     for _compare in ([], *([depth] for depth in DEPTHS)):
         row("tld4", TLD4.format(_geometries), ", ".join([RESULT, *_offset, *_compare]), ptx="4.3" if _compare else "2.2",
-            sm=20, chapter=CHAPTER, does=FETCHES, gates="a2d@4.3@20 cube@4.3@20 acube@4.3@20" + OPERAND_GATES,
-            lower=UNSUPPORTED if _compare else "tld4")  # fmt: skip
+            sm=20, chapter=CHAPTER, does=FETCHES, bits=MEASURED, gates="a2d@4.3@20 cube@4.3@20 acube@4.3@20" + OPERAND_GATES,
+            lower="tld4")  # fmt: skip
 
 EXTENTS = "width,height,depth"
 TEXTURE = f"{EXTENTS},channel_data_type,channel_order,normalized_coords,array_size,num_mipmap_levels,num_samples"

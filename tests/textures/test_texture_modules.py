@@ -155,9 +155,7 @@ def test_unbound_and_misbound_variables() -> None:
 def test_what_cannot_be_defined_is_unsupported() -> None:
     head = ".version 8.8\n.target sm_90\n.address_size 64\n.global .texref t;\n.visible .entry k()\n{\n"
     for text in (
-        "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [t, {%f4, %f5}], %f6;",
-        "tex.level.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [t, {%f4, %f5, %f5, %f5}], %f6, %f7;",
-        "tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [t, {%f4, %f5}], {%r0, %r1}, %f6;",
+        "tex.grad.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [t, {%f4}], {%f4}, {%f5}, %f6;",
         "tex.grad.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [t, {%r0}], {%f4}, {%f5};",
     ):
         with pytest.raises(UnsupportedError, match=r":7: instruction 't.* is not supported"):

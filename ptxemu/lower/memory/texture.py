@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.geometry import GEOMETRIES, LAYER, SAMPLE
+from ptxemu.ir.geometry import GEOMETRIES, LAYER, SAMPLE, counts_texels
 from ptxemu.ir.ops import Imm, Op, Operand, items_of
 from ptxemu.ir.types import B32, ScalarType
 from ptxemu.lower.core.context import Context
@@ -41,7 +41,7 @@ def _site(ctx: Context, op: Op, offsets: bool, wanted: int) -> str:
         op,
         "pe_texture_site",
         geom=getattr(lib, GEOMETRIES[op.mods["geom"]].constant),
-        integer=int(op.mods["ctype"] == "s32"),
+        integer=int(counts_texels(op.mods)),
         lod=LEVELS.get(op.mods.get("mode", ""), lib.PE_LOD_LEAST),
         offsets=int(offsets),
         result=RESULTS.get(op.mods["dtype"], lib.PE_RESULT_B32),
@@ -61,7 +61,7 @@ def _stacked(ctx: Context, rows: list[Operand]) -> str:
 
 @effect("tex", "tld4", size=70)
 def tex(ctx: Context, op: Op) -> None:
-    """Texture fetch; the residency predicate is true, as every texture is in memory."""
+    """Texture fetch; the residency predicate is true, as all tiles are in memory, and a reference of depth is not looked at."""
     result = op.type("dtype")
     wanted = _wanted(op, result)
     rows, offsets = _rows(op)
