@@ -3,7 +3,7 @@
 #include "core.h"
 #include "px_stream.h"
 
-enum { LINEAR_ALIGNMENT = 16, MOST_ANISOTROPY = 1 };
+enum { LINEAR_ALIGNMENT = 16 };
 
 /* ---- what a resource's memory looks like: cudaSuccess, or what is wrong ---- */
 
@@ -66,6 +66,7 @@ static void fill_sampler(pe_sampler *sampler, const cudaTextureDesc *wanted) {
   sampler->mip_filter = (uint32_t)wanted->mipmapFilterMode;
   sampler->normalized = wanted->normalizedCoords != 0;
   sampler->seamless = wanted->seamlessCubemap != 0;
+  sampler->anisotropy = wanted->maxAnisotropy;
   sampler->bias = wanted->mipmapLevelBias;
   sampler->min_level = wanted->minMipmapLevelClamp;
   sampler->max_level = wanted->maxMipmapLevelClamp;
@@ -76,7 +77,7 @@ cudaError_t px_texture_of(const cudaResourceDesc *resource, const cudaTextureDes
                           pe_texture *out) {
   *out = (pe_texture){.state = PE_TEXTURE_IMAGE, .samples = 1};
   if (!wanted) return cudaErrorInvalidValue;
-  if (view || wanted->maxAnisotropy > MOST_ANISOTROPY) return cudaErrorNotSupported;
+  if (view) return cudaErrorNotSupported;
   cudaError_t error = memory_of(resource, &out->memory);
   if (error) return error;
   out->geom = out->memory.geom;

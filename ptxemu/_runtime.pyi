@@ -426,6 +426,7 @@ class Lib:
     PE_UNSET_ADDRESS: Final[int]
     PE_UNSET_CHOICE: Final[int]
     PE_UNSET_VALUE: Final[int]
+    PE_UNSUPPORTED_ANISOTROPY: Final[int]
     PE_UNSUPPORTED_FORMAT: Final[int]
     PE_UNTOUCHED: Final[int]
     PE_UPDATE: Final[int]

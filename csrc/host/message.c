@@ -42,6 +42,7 @@ static const struct {
   [PE_TEXTURE_FORMAT] = {"texture of integers read as floats", LAUNCH_FAILURE},
   [PE_ARITHMETIC] = {"arithmetic trap in compiled code", LAUNCH_FAILURE},
   [PE_UNSUPPORTED_FORMAT] = {"unsupported: a formatted store to packed components", LAUNCH_FAILURE},
+  [PE_UNSUPPORTED_ANISOTROPY] = {"unsupported: anisotropic filtering", LAUNCH_FAILURE},
   [PE_INVALID_TENSOR] = {"invalid tensor map", 715},
   [PE_TMEM_MISUSE] = {"tensor memory misuse", LAUNCH_FAILURE},
 };

@@ -8,6 +8,7 @@
 
 #define MAX_EXTENT (1u << 29) /* twice that fits an int */
 #define MAX_LEVEL 1024
+#define MAX_ANISOTROPY 16
 
 static bool reads_floats(const pe_texture *t) { return t->kind != PE_KIND_UINT && t->kind != PE_KIND_SINT; }
 
@@ -15,6 +16,7 @@ static const char *check_sampler(const pe_sampler *s) {
   for (int axis = 0; axis < 3; axis++)
     if (s->address[axis] > PE_ADDRESS_BORDER) return "unknown address mode";
   if (s->filter > PE_FILTER_LINEAR || s->mip_filter > PE_FILTER_LINEAR) return "unknown filter mode";
+  if (s->anisotropy > MAX_ANISOTROPY) return "max_anisotropy is above 16";
   const float levels[] = {s->bias, s->min_level, s->max_level};
   for (int i = 0; i < 3; i++)
     if (!(fabsf(levels[i]) <= MAX_LEVEL)) return "a bound or the bias of levels is out of range";

@@ -47,6 +47,7 @@ typedef struct pe_sampler {
   uint32_t mip_filter; /* and between levels */
   uint32_t normalized; /* coordinates are fractions of the extents */
   uint32_t seamless;   /* cubes: a footprint goes on over the edge of a face */
+  uint32_t anisotropy; /* the most; what would filter so is a fault if it is above one */
   float bias, min_level, max_level;
   float border[4];           /* R G B A */
   uint8_t encoded_border[4]; /* the same as sRGB bytes, which its slot in a table gives it */

@@ -301,6 +301,12 @@ static bool geometry_fits(uint32_t access, uint32_t texture) {
   return a.dims >= t.dims && (a.array || !t.array);
 }
 
+/* Whether a fetch depends on the sampler's anisotropy: levels without gradients do because they are rounded otherwise. */
+static bool is_anisotropic(const pe_tex_run *r, const pe_sampler *s) {
+  bool levels = r->site->lod == PE_LOD_LEVEL && r->texture->memory.levels > 1;
+  return s->anisotropy > 1 && !r->site->integer && (levels || r->site->lod == PE_LOD_GRADIENT);
+}
+
 /* PE_OK, or what keeps the sampler in force from reading the texture. */
 static uint32_t admit(const pe_tex_run *r, const pe_texture *sampler) {
   if (!r->texture || r->texture->state == PE_TEXTURE_SAMPLER) return PE_INVALID_TEXTURE;
@@ -309,6 +315,7 @@ static uint32_t admit(const pe_tex_run *r, const pe_texture *sampler) {
   if (sampler->state == PE_TEXTURE_UNBOUND) return PE_UNBOUND_TEXTURE;
   if (sampler != r->texture && sampler->state != PE_TEXTURE_SAMPLER) return PE_INVALID_TEXTURE;
   if (!geometry_fits(r->site->geom, r->texture->geom)) return PE_TEXTURE_GEOMETRY;
+  if (is_anisotropic(r, &sampler->sampler)) return PE_UNSUPPORTED_ANISOTROPY;
   bool integers = r->texture->kind == PE_KIND_UINT || r->texture->kind == PE_KIND_SINT;
   bool filters = sampler->sampler.filter == PE_FILTER_LINEAR || sampler->sampler.mip_filter == PE_FILTER_LINEAR;
   if (integers && (r->site->result != PE_RESULT_B32 || (filters && !r->site->integer && !r->site->gather)))

@@ -191,6 +191,7 @@ def _reading(texture: Texture) -> Reading:
         address=tuple(ADDRESSES[mode] for mode in sampler.address),
         filter=sampler.filter,
         flags=flags,
+        anisotropy=sampler.anisotropy,
         mip_filter=sampler.mip_filter,
         bias=sampler.bias,
         least=sampler.min_level,

@@ -15,7 +15,7 @@ from ptxemu.device.handle_slots import Slots
 from ptxemu.device.surface import Surface
 from ptxemu.ir.geometry import GEOMETRIES
 from ptxemu.process.locks import new_lock
-from ptxemu.text.errors import InputError, UnsupportedError, shown
+from ptxemu.text.errors import InputError, shown
 
 ADDRESS_MODES: dict[str, int] = {
     "wrap": lib.PE_ADDRESS_WRAP,
@@ -32,7 +32,8 @@ class SamplerState:
     """How coordinates become texels (CUDA's ``cudaTextureDesc``).
 
     ``address`` is one mode for all axes or a sequence of up to three; ``wrap`` and ``mirror`` need normalized
-    coordinates and mean ``clamp`` without.  ``border`` is the colour outside in mode ``border``.
+    coordinates and mean ``clamp`` without.  ``border`` is the colour outside in mode ``border``.  ``max_anisotropy`` is
+    up to 16; fetches that depend on one above 1, those with gradients or of one of several levels, are faults.
     """
 
     filter: str = "point"
@@ -48,12 +49,11 @@ class SamplerState:
 
     def fill(self, target: Any) -> None:
         """Write the state into a ``pe_sampler``."""
-        if self.max_anisotropy not in (0, 1):
-            raise UnsupportedError(f"anisotropic filtering (max_anisotropy={shown(self.max_anisotropy)}) is not supported")
         target.address = self._addresses()
         target.filter = _choice(FILTERS, self.filter, "filter")
         target.mip_filter = _choice(FILTERS, self.mip_filter, "mip filter")
         target.normalized, target.seamless = bool(self.normalized), bool(self.seamless)
+        target.anisotropy = _anisotropy(self.max_anisotropy)
         target.bias = _finite("mip_bias", self.mip_bias)
         target.min_level, target.max_level = _finite("min_level", self.min_level), _finite("max_level", self.max_level)
         if len(self.border) != 4:
@@ -186,6 +186,12 @@ def _finite(name: str, value: float) -> float:
     if not isinstance(value, int | float) or not abs(value) <= 1024:
         raise InputError(f"{name} {shown(value)} is out of range")
     return float(value)
+
+
+def _anisotropy(value: int) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 32:
+        raise InputError(f"max_anisotropy must be a whole number, not {shown(value)}")
+    return value
 
 
 def _check(message: Any, what: str) -> None:

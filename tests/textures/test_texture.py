@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ptxemu
-from ptxemu.text.errors import Fault, InputError, UnsupportedError
+from ptxemu.text.errors import Fault, InputError
 from tests.support.texture_cases import ADDRESSES, DIMS, LANES, Case, coordinates, instruction, random_case, run, same
 
 FLAT = ("1d", "2d", "3d", "a1d", "a2d")
@@ -306,6 +306,8 @@ def test_geometry_must_fit() -> None:
         ({"border": [1, 0, 0, 0]}, "border colour"),
         ({"geometry": "4d"}, "no texture geometry is named '4d'"),
         ({"geometry": "3d"}, "has the axes depth, height, width"),
+        ({"max_anisotropy": 17}, "max_anisotropy is above 16"),
+        ({"max_anisotropy": 1.5}, "max_anisotropy must be a whole number"),
         ({"nonsense": 1}, "nonsense"),
         ({"levels": 9}, "too many mip levels"),
     ],
@@ -316,5 +318,13 @@ def test_bad_descriptions(options: dict[str, object], message: str) -> None:
 
 
 def test_anisotropy_is_unsupported() -> None:
-    with pytest.raises(UnsupportedError, match="anisotropic"):
-        ptxemu.default_device().texture(np.zeros((4, 4), np.float32), max_anisotropy=8)
+    """Fetches that do not depend on it run, as on an H200: without a level, of one level, gathers, integer coordinates."""
+    device = ptxemu.default_device()
+    levels = [np.arange(16, dtype=np.float32).reshape(4, 4), np.full((2, 2), 50, np.float32)]
+    one, two = (device.texture(data, normalized=True, max_anisotropy=8) for data in (levels[0], levels))
+    at: dict[str, list[float]] = {"x": [0.375], "y": [0.625], "d": [1.0], "g0": [1.0], "g1": [0.0], "h0": [0.0], "h1": [0.1]}
+    for texture, form in ((one, "plain"), (two, "plain"), (two, "base"), (one, "level")):
+        assert simple(instruction("2d", form, result="f32"), texture, **at)[0, 0].view(np.float32) == 9
+    for texture, form in ((one, "grad"), (two, "grad"), (two, "level")):
+        with pytest.raises(Fault, match="unsupported: anisotropic filtering"):
+            simple(instruction("2d", form), texture, **at)
