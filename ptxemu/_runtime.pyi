@@ -30,6 +30,7 @@ class Lib:
     PE_ATOM_INC: Final[int]
     PE_ATOM_INC_WRAP: Final[int]
     PE_ATOM_KEEP_OLD: Final[int]
+    PE_ATOM_NOFTZ: Final[int]
     PE_ATOM_OF_16B: Final[int]
     PE_ATOM_OF_32B: Final[int]
     PE_ATOM_OF_32B_FLIPPED: Final[int]

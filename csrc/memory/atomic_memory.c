@@ -14,11 +14,12 @@ static pe_access access_of(uint32_t pos, uint32_t space, uint32_t size, uint32_t
                      NULL};
 }
 
-/* f32 sums flush subnormals in global memory and keep them in shared memory; what f64 sums do with NaN is different too. */
+/* f32 sums flush subnormals in global memory, unless they are asked not to, and keep them in shared memory; what f64 sums do
+ * with NaN is different too. */
 static uint32_t flags_in(bool shared, uint32_t op, uint32_t type, uint32_t flags) {
   if (op == PE_ATOM_FADD && type == PE_TYPE_F64 && shared) return flags | PE_ATOM_OLD_NAN;
   if (op != PE_ATOM_FADD || type != PE_TYPE_F32) return flags;
-  return shared ? flags & ~(uint32_t)PE_ATOM_FTZ : flags | PE_ATOM_FTZ;
+  return shared || flags & PE_ATOM_NOFTZ ? flags & ~(uint32_t)PE_ATOM_FTZ : flags | PE_ATOM_FTZ;
 }
 
 /* ---- a warp --------------------------------------------------------------------------------------------------------- */
@@ -42,12 +43,18 @@ static void run_global(pe_warp *w, pe_atom_lanes *lanes, uint32_t mask, bool sys
 }
 
 /* What describes the instruction, whose lanes go to `host`; the mask and what the memory asks for are still to come. */
-static pe_atom_lanes lanes_of(pe_warp *w, const pe_atom_site *site, uint32_t flags, const uint64_t *host, const void *a,
-                              const void *b, void *old) {
+static pe_atom_lanes lanes_of(pe_warp *w, const pe_atom_site *site, const uint64_t *host, const void *a, const void *b,
+                              void *old) {
   w->pos = site->pos;
   w->space = site->space;
-  return (pe_atom_lanes){
-    .op = site->op, .type = site->type, .flags = flags, .count = site->count, .addr = host, .a = a, .b = b, .old = old};
+  return (pe_atom_lanes){.op = site->op,
+                         .type = site->type,
+                         .flags = site->flags,
+                         .count = site->count,
+                         .addr = host,
+                         .a = a,
+                         .b = b,
+                         .old = old};
 }
 
 void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *addr, const void *a, const void *b,
@@ -57,7 +64,7 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   if (!pe_atom_legal(site->op, site->type))
     pe_fault(w, PE_ILLEGAL_OP_TYPE, site->pos, -1, site->space, addr[__builtin_ctz(mask)], size);
   uint64_t host[PE_WARP_LANES];
-  pe_atom_lanes lanes = lanes_of(w, site, 0, host, a, b, old);
+  pe_atom_lanes lanes = lanes_of(w, site, host, a, b, old);
   pe_access access = access_of(site->pos, site->space, size, site->count);
   access.kind |= (uint16_t)site->order;
   uint32_t live = pe_tell(w, &access, mask, addr, size);
@@ -76,7 +83,7 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
 
 void pe_atomic_shared(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *host, const void *a,
                       const void *b, void *old) {
-  pe_atom_lanes lanes = lanes_of(w, site, 0, host, a, b, old);
+  pe_atom_lanes lanes = lanes_of(w, site, host, a, b, old);
   run_in(&lanes, mask, true, false);
 }
 
@@ -120,13 +127,14 @@ static bool locate_together(const pe_warp *w, const pe_red_site *site, const pe_
 }
 
 void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *addr, const void *a) {
-  pe_atom_site atom = {.pos = site->pos, .op = site->op, .type = site->type, .space = PE_GENERIC, .count = 1};
+  pe_atom_site atom = {
+    .pos = site->pos, .op = site->op, .type = site->type, .space = PE_GENERIC, .count = 1, .flags = site->flags};
   uint32_t size = pe_atom_bytes(site->type), live = 0, kind = PE_OK;
   int32_t failed = -1;
   pe_allocation region = {0};
   uint64_t host[PE_WARP_LANES];
   const pe_su_context *ctx = pe_launch_surfaces(w);
-  pe_atom_lanes lanes = lanes_of(w, &atom, site->flags, host, a, NULL, NULL);
+  pe_atom_lanes lanes = lanes_of(w, &atom, host, a, NULL, NULL);
   if (ctx && ctx->policy.fminmax_keep_old) lanes.flags |= PE_ATOM_KEEP_OLD;
   if (!mask) return;
   pe_access access = access_of(site->pos, PE_GLOBAL, size, 1);

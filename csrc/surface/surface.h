@@ -38,7 +38,8 @@ enum {
   PE_ATOM_FTZ = 1,       /* FADD, FMIN, FMAX: subnormal inputs and results become same-signed zero */
   PE_ATOM_QUIET_NAN = 2, /* a NaN result is the IEEE default (0x7fc00000, 0x7e00) and not CUDA's (0x7fffffff, 0x7fff) */
   PE_ATOM_KEEP_OLD = 4,  /* FMIN, FMAX: a NaN operand leaves memory as it is */
-  PE_ATOM_OLD_NAN = 8    /* FADD of f64: NaN in memory counts before that of the operand, and all become quiet */
+  PE_ATOM_OLD_NAN = 8,   /* FADD of f64: NaN in memory counts before that of the operand, and all become quiet */
+  PE_ATOM_NOFTZ = 16     /* FADD of f32: global memory keeps subnormals, too */
 };
 
 /* Kinds of surface access (pe_surface_site.kind). */

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.operations import OPERATIONS, type_class
 from ptxemu.ir.ops import MemoryAccess, Op
+from ptxemu.ir.strength import of_system
 
 OF_THREADS = {"shared", "local", "const", "param"}
 """Spaces that are no device memory to other blocks."""
@@ -38,5 +39,5 @@ def _is_sum(op: Op, access: MemoryAccess) -> bool:
         return False
     if "type" not in mods or type_class(op.type()) not in ADD.classes or op.type().bytes not in WORDS:
         return False
-    relaxed = mods.get("sem", "relaxed") == "relaxed" and mods.get("scope") != "sys"
+    relaxed = mods.get("sem", "relaxed") == "relaxed" and not of_system(op)
     return relaxed and mods.get("mode", "b") == "b" and "vec" not in mods

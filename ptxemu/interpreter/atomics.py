@@ -9,9 +9,9 @@ from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.memory import addresses, lane_data
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Translator, method, write_all
-from ptxemu.ir.operations import find
+from ptxemu.ir.operations import find, variant
 from ptxemu.ir.ops import Op
-from ptxemu.ir.strength import strength
+from ptxemu.ir.strength import of_system, strength
 from ptxemu.ir.types import ScalarType
 
 FIRST, OLD = 1, 3  # areas
@@ -32,7 +32,7 @@ def atomic(t: Translator, op: Op) -> Step:
     operands = [t.readers(op[name], kind) for name in ("bc" if op.mods["op"] == "cas" else "b")]
     count, size = len(operands[0]), kind.bytes
     (address, space), writers = t.access(op, "a"), t.writers(op)
-    scopes = {"system": int(op.mods.get("scope") == "sys"), "order": strength(op)}
+    scopes = {"system": int(of_system(op)), "order": strength(op), "flags": variant(op.mods)}
     constants = site("atom", op, op=operation(op, kind), type=type_code(kind.name), space=space, count=count, **scopes)
     wanted = any(write is not None for write in writers)
 

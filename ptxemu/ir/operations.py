@@ -6,6 +6,7 @@ of ``sured``, ``red`` and ``atom``; the words of other instruction sets refer to
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ptxemu._runtime import lib
@@ -70,3 +71,8 @@ def find(word: str, kind: ScalarType) -> Operation:
         if entry.word == word and wanted in entry.classes:
             return entry
     raise KeyError(f"no {word} on {kind}")
+
+
+def variant(mods: Mapping[str, str]) -> int:
+    """The engine's flags for ``atom`` and ``red``: types other than f32 keep subnormals without being asked to."""
+    return int(lib.PE_ATOM_NOFTZ) if "noftz" in mods and mods["type"] == "f32" else 0

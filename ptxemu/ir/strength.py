@@ -14,3 +14,8 @@ def strength(op: Op) -> int:
     narrow = lib.PE_NARROW if op.mods.get("scope") == "cta" else 0
     locks = op.mods.get("op") == "cas" and ACQUIRING.isdisjoint(op.mods.values())
     return int(narrow | lib.PE_LOCK if locks else narrow)
+
+
+def of_system(op: Op) -> bool:
+    """Whether threads of other devices and of the host may take part."""
+    return op.mods.get("scope", "sys" if "system" in op.row.traits else "gpu") == "sys"

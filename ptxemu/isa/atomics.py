@@ -6,7 +6,7 @@ The accepted set is the one measured with ptxas, which is narrower than a readin
 
 from __future__ import annotations
 
-from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.table import row
 from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
@@ -15,7 +15,7 @@ SPACES = "space?=global,shared,shared::cta,shared::cluster"
 SEMANTICS = {"atom": "sem?=relaxed,acquire,release,acq_rel", "red": "sem?=relaxed,release"}
 GATES = (
     "relaxed@6.0@70 acquire@6.0@70 release@6.0@70 acq_rel@6.0@70 cta@5.0@60 gpu@5.0@60 sys@5.0@60 cluster@7.8@90 "
-    "shared::cta@7.8@10 shared::cluster@7.8@90 L2::cache_hint@7.4@80 "
+    "shared::cta@7.8@10 shared::cluster@7.8@90 L2::cache_hint@7.4@80 noftz&f32@9.4@90 "
     + " ".join(f"{op}&{type}@3.1@32" for op in ("min", "max", "and", "or", "xor") for type in ("u64", "s64", "b64"))
 )
 
@@ -30,9 +30,10 @@ SCALAR = (
     ("op=add noftz type=f16x2", "6.2", 60),
     ("op=add noftz type=f16", "6.3", 70),
     ("op=add noftz type=bf16,bf16x2", "7.8", 90),
+    ("op=add noftz type=f32", "9.4", 90),
 )
 VECTOR = (
-    "op=add vec=v2,v4 type=f32",
+    "op=add noftz? vec=v2,v4 type=f32",
     "op=add,min,max noftz vec=v2,v4,v8 type=f16,bf16",
     "op=add,min,max noftz vec=v2,v4 type=f16x2,bf16x2",
 )
@@ -43,15 +44,13 @@ EXCHANGE = (
 )
 
 
-def _form(
-    opcode: str, qualifiers: str, operands: str, ptx: str, sm: int, *, scope: str = "cta,cluster,gpu,sys", lower: str = ""
-) -> None:
+def _form(opcode: str, qualifiers: str, operands: str, ptx: str, sm: int, *, scope: str = "cta,cluster,gpu,sys") -> None:
     space = "space?=global" if "vec=" in qualifiers else SPACES
     full = f"{SEMANTICS[opcode]} scope?={scope} {space} {qualifiers}"
     if "op=cas" not in qualifiers:
         full, operands = f"{full} hint?=L2::cache_hint", f"{operands}, policy:u64?hint"
     does = "updates [a] as b, varying" if opcode == "atom" else "updates [a] as b"
-    row(opcode, full, operands, ptx=ptx, sm=sm, lower=lower, does="" if lower else does, chapter=CHAPTER, gates=GATES)
+    row(opcode, full, operands, ptx=ptx, sm=sm, does=does, chapter=CHAPTER, gates=GATES)
 
 
 for _opcode, _result in (("atom", "d_:type, "), ("red", "")):
@@ -59,10 +58,6 @@ for _opcode, _result in (("atom", "d_:type, "), ("red", "")):
         _form(_opcode, _qualifiers, f"{_result}[a]:type, b:type", _ptx, _sm)
     for _qualifiers in VECTOR:
         _form(_opcode, _qualifiers, f"{_result.replace('type', 'type*vec')}[a]:type, b:type*vec", "8.1", 90)
-
-    for _qualifiers, _many in (("op=add noftz type=f32", ""), ("op=add noftz vec=v2,v4 type=f32", "*vec")):
-        _operands = f"{_result.replace('type', f'type{_many}')}[a]:type, b:type{_many}"
-        _form(_opcode, _qualifiers, _operands, "9.4", 90, lower=UNSUPPORTED)
 
 for _op, _types, _ptx, _sm in EXCHANGE:
     _operands = "d_:type, [a]:type, b:type" + (", c:type" if _op == "op=cas" else "")

@@ -38,6 +38,7 @@ for _noinc in ("", "noinc "):
 
 _INTO = f"{SIDES}, {SIZE}, [m]@dst:b64"
 _COPIES = "writes [d] for size, reads [s] for size"
+NOFTZ_GATE = "noftz&f32@9.4@90"
 _REDUCES = "updates [d] for size, reads [s] for size"
 _TELLS = "updates mbarrier [m]"
 _row(f"async bulk dst=shared::cta src=global {BYTES} {HINT}", f"{_INTO}, policy:u64?hint", ptx="8.6", does=f"{_COPIES}, {_TELLS}")
@@ -52,24 +53,21 @@ _row("async bulk commit_group", "", lower="copies_done", does="nothing")
 _row("async bulk wait_group read?", "immN:b32", lower="copies_done", does="nothing")
 
 _SHARED = (("add", "u32,s32,u64"), ("min,max", "u32,s32"), ("inc,dec", "u32"), ("and,or,xor", "b32"))
-_GLOBAL = (
-    ("add", "u32,s32,u64,f32,f64"), ("min,max", "u32,s32,u64,s64,f16,bf16"), ("inc,dec", "u32"), ("and,or,xor", "b32,b64"),
+REDUCED_IN_GLOBAL = (
+    "op=add type=u32,s32,u64,f32,f64", "op=min,max type=u32,s32,u64,s64,f16,bf16", "op=inc,dec type=u32",
+    "op=and,or,xor type=b32,b64", "op=add noftz type=f16,bf16,f32",
 )  # fmt: skip
 for _ops, _types in _SHARED:
     _row(f"reduce async bulk dst=shared::cluster src=shared::cta {BYTES} op={_ops} type={_types}", _INTO, lower="bulk_reduce",
          does=f"{_REDUCES}, {_TELLS}")  # fmt: skip
-for _ops, _types in _GLOBAL:
-    _row(f"reduce async bulk dst=global src=shared::cta {GROUP} {HINT} op={_ops} type={_types}",
-         f"{SIDES}, {SIZE}, policy:u64?hint", lower="bulk_reduce", does=_REDUCES)  # fmt: skip
-_row(f"reduce async bulk dst=global src=shared::cta {GROUP} {HINT} op=add noftz type=f16,bf16",
-     f"{SIDES}, {SIZE}, policy:u64?hint", lower="bulk_reduce", does=_REDUCES)  # fmt: skip
+for _form in REDUCED_IN_GLOBAL:
+    _row(f"reduce async bulk dst=global src=shared::cta {GROUP} {HINT} {_form}", f"{SIDES}, {SIZE}, policy:u64?hint",
+         lower="bulk_reduce", does=_REDUCES, gates=NOFTZ_GATE)  # fmt: skip
 
 # ---------------------------------------------------------------- what is recognised only
 
 _row(f"async bulk dst=shared::cta src=global {BYTES} ignore_oob {HINT}",
      f"{SIDES}, {SIZE}, left:u32, right:u32, [m]@dst:b64, policy:u64?hint", ptx="9.2", lower=UNSUPPORTED)  # fmt: skip
-_row(f"reduce async bulk dst=global src=shared::cta {GROUP} {HINT} op=add noftz type=f32",
-     f"{SIDES}, {SIZE}, policy:u64?hint", ptx="9.4", lower=UNSUPPORTED)  # fmt: skip
 
 traits("short opaque:texref opaque:surfref", "cp")
 name_words("async reduce bulk commit_group wait_group wait_all mbarrier arrive prefetch", "cp")

@@ -38,8 +38,8 @@ def test_the_position_comes_first(struct: str) -> None:
 
 
 def test_literals_follow_the_names_and_not_their_order() -> None:
-    values = {"sums": 7, "order": 6, "system": 5, "count": 4, "space": 3, "type": 2, "op": 1, "pos": 9}
-    assert site_literal("pe_atom_site", values) == "{ i32 9, i16 1, i16 2, i16 3, i16 4, i32 5, i32 6, i32 7 }"
+    values = {"flags": 8, "sums": 7, "order": 6, "system": 5, "count": 4, "space": 3, "type": 2, "op": 1, "pos": 9}
+    assert site_literal("pe_atom_site", values) == "{ i32 9, i16 1, i16 2, i16 3, i16 4, i32 5, i32 6, i32 7, i32 8 }"
 
 
 def test_arrays_are_nested() -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import tells_order
-from ptxemu.ir.operations import find
+from ptxemu.ir.operations import find, variant
 from ptxemu.ir.ops import Op, items_of
-from ptxemu.ir.strength import strength
+from ptxemu.ir.strength import of_system, strength
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import Access, access, failing, note_position, physical_lanes, vector_addresses
 from ptxemu.lower.core.context import Context
@@ -54,7 +54,8 @@ def atomic(ctx: Context, op: Op) -> None:
     found = access(ctx, op, "a")
     site = ctx.site(
         op, "pe_atom_site", op=operation(op.mods["op"], kind), type=type_code(kind), space=found.space_code, count=count,
-        system=int(op.mods.get("scope") == "sys"), order=strength(op), sums=int(ctx.only_sums),
+        system=int(of_system(op)), order=strength(op), sums=int(ctx.only_sums),
+        flags=variant(op.mods),
     )  # fmt: skip
     note_position(ctx, op, found.space)
     tell_release(ctx, found)
