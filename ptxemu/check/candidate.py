@@ -29,7 +29,8 @@ class Candidate:
         self.values = values
         self.roles = roles
         self.typed = False  # whether a modifier gives the type of the current operand
-        self.relaxed = "relaxed" in self.row.traits and not UNRELAXED.intersection(self.mods.values())
+        relaxed = "relaxed" in self.row.traits or "relaxed" in self.row.flags
+        self.relaxed = relaxed and not UNRELAXED.intersection(self.mods.values())
 
     def written(self) -> str:
         return "".join(f".{word}" for word in self.mods.values())

@@ -29,6 +29,7 @@
 ``steps``              it makes a new value of an operand, rather than keep or replace it: repeated, it counts
 ``selects``            the result is one of the first two operands, as the third says
 ``assembles``          each operand may fill a part of the result
+``system``             reductions without a scope are of the system's
 ``absorbs:0``          of predicates: if one is 0, it does not matter what the other is; ``absorbs:1``
 =====================  ===================================================================================
 """

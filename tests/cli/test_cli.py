@@ -146,8 +146,8 @@ def test_diagnostics_have_carets(folder, capsys):
 
 def test_unsupported_is_3(folder, capsys):
     arguments = ["run", "unsupported.ptx", "--grid", "1", "--block", "32", "--arg", "out=0"]
-    assert "unsupported.ptx:8: instruction 'multimem.red" in fails(capsys, 3, *arguments)
-    assert "multimem.red" in fails(capsys, 3, "compile", "unsupported.ptx")
+    assert "unsupported.ptx:8: instruction 'fabric.submit" in fails(capsys, 3, *arguments)
+    assert "fabric.submit" in fails(capsys, 3, "compile", "unsupported.ptx")
 
 
 def test_faults_are_1(folder, capsys):

@@ -39,7 +39,7 @@ def test_output_and_code_are_those_of_the_command(folder, capfd):
     assert run(["info", "missing.ptx", "--isolate"]) == 2
     assert capfd.readouterr().err == "ptxemu: error: missing.ptx: no such file or directory\n"
     assert run(["compile", "unsupported.ptx", "--isolate"]) == 3
-    assert "multimem.red" in capfd.readouterr().err
+    assert "fabric.submit" in capfd.readouterr().err
     assert run(["lint", "hello.ptx", "saxpy.ptx", "--isolate"]) == 0
 
 

@@ -239,7 +239,7 @@ def test_omitted_clamp_means_trap_with_a_warning() -> None:
 
 
 def test_unsupported_instruction_is_checked_but_marked() -> None:
-    assert not operation("multimem.red.global.add.u32 [%rd1], 1;").row.supported
+    assert not operation("fabric.submit;").row.supported
     assert errors(f".entry k() {{ {REGISTERS} mbarrier.init.shared.b64 [nothing], 1; }}") == ["unknown name 'nothing'"]
 
 

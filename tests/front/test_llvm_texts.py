@@ -59,7 +59,7 @@ def test_parts_of_a_module() -> None:
     ("before", "body", "expected"),
     [
         ("", "", "ok"),
-        ("", "multimem.red.global.add.u32 [%rd1], 1;", "unsupported"),
+        ("", "fabric.submit;", "unsupported"),
         ("", "mov.u64 %r1, 5;", "FAIL"),
         (".extern .func (.param .b32 r) g(.param .b64 a);", "{ .param .b32 r; .param .b64 a; call (r), g, (a); }", "ok"),
         (".extern .func g\n()\n;", "call g;", "ok"),

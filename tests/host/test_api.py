@@ -426,7 +426,7 @@ def test_load_errors(tmp_path: Path):
 
 def test_unsupported_instructions_are_named():
     module = ptxemu.loads(ptx.UNSUPPORTED, filename="tensor.ptx")
-    with pytest.raises(UnsupportedError, match=r"tensor.ptx:8: instruction 'multimem.red"):
+    with pytest.raises(UnsupportedError, match=r"tensor.ptx:8: instruction 'fabric.submit"):
         module["tensor"][1, 32](0)
 
 

@@ -34,6 +34,7 @@ from tests.isa import oracles as isa_oracles
 from tests.isa import textures as isa_textures
 from tests.isa import values as isa_values
 from tests.isa import video_oracles
+from tests.isa.oracles import bits_of
 from tests.support import narrow_oracles
 
 REGISTER = re.compile(r"%([a-z]\w*)(?::(\w+))?(?:~(\w+))?")
@@ -42,16 +43,12 @@ STEP = re.compile(r"<([^<>]*)>")
 NAMED = re.compile(r"\$([a-z]\w*)")
 OPCODE = re.compile(r"(?:@!?%\w+(?::\w+)?\s+)?([a-z]\w*(?:[.:]+[\w$]+)*)")
 TYPE = re.compile(
-    r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|u8x4|s8x4|pred|u?e\dm\dx[24])$"
+    r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|u8x4|s8x4|pred|u?e\dm\d(?:x[24])?)$"
 )
 ORACLES = {**vars(isa_textures), **vars(video_oracles), **vars(narrow_oracles), **vars(isa_approximate), **vars(isa_oracles)}
 COUNT, BLOCK = 192, 48  # one full and one partial warp in each block
 SHAPES = {"varying": (COUNT // BLOCK, BLOCK), "uniform": (COUNT, 1)}
 """The grid and block of the kernels in which all threads, or one of each block, run a form on one element."""
-
-
-def bits_of(type: str) -> int:
-    return narrow_oracles.BITS.get(type) or isa_oracles.bits_of(type)
 
 
 @dataclass(frozen=True)

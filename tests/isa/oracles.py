@@ -25,11 +25,12 @@ from tests.support.elementwise_oracle import (  # noqa: F401
     unsigned,
 )  # fmt: skip
 from tests.support.elementwise_oracle import clamp as clamp_integer
+from tests.support.narrow_oracles import BITS as NARROW_BITS
 
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 INTEGRAL = ("rni", "rzi", "rmi", "rpi")
 SPECIAL_BITS = {"pred": 1, "tf32": 32, "f16x2": 32, "bf16x2": 32, "f32x2": 64, "u16x2": 32, "s16x2": 32, "u8x4": 32, "s8x4": 32,
-                "bf16": 16}  # fmt: skip
+                "bf16": 16, **NARROW_BITS}  # fmt: skip
 ONES = {"u16": 0xFFFF, "s16": 0xFFFF, "u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000}
 ORDER: dict[str, Callable[[int, int], bool]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,

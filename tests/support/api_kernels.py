@@ -157,7 +157,7 @@ UNSUPPORTED = (
 .visible .entry tensor(.param .u64 out)
 {
   .reg .b64 %rd<2>;
-  multimem.red.global.add.u32 [%rd1], 1;
+  fabric.submit;
   ret;
 }
 """

@@ -14,7 +14,10 @@ from functools import cache
 from tests.support.elementwise_oracle import BF16, F16, F32, Format, floor_log2
 
 CANONICAL = 0x7FFF
-BITS = {"e2m1x2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m3x2": 16, "e3m2x2": 16, "ue8m0x2": 16, "e2m1x4": 16}
+BITS = {
+    "e2m1x2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m3x2": 16, "e3m2x2": 16, "ue8m0x2": 16, "e2m1x4": 16,
+    "e4m3": 8, "e5m2": 8, "e4m3x4": 32, "e5m2x4": 32,
+}  # fmt: skip
 """Of the register that holds several."""
 QUARTERS = {
     "e2m1": ((8, 15, 24, 31), (31, 24, 15, 8), (0, 7, 16, 23), (23, 16, 7, 0)),
