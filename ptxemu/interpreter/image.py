@@ -18,7 +18,8 @@ from ptxemu.lower.core.layout import KernelLayout, ModuleLayout
 from ptxemu.text.errors import UnsupportedError
 
 LOWERINGS = (
-    "integer", "bitfield", "float", "half", "compare", "logic", "convert", "fp8", "stochastic", "video", "data", "approx",
+    "integer", "bitfield", "float", "half", "compare", "logic", "convert", "fp8", "fixed_point", "stochastic", "video", "data",
+    "approx",
 )  # fmt: skip
 METHOD_MODULES = ("memory", "control", "warp", "sync", "atomics", "surfaces", "matrices", "asynchronous", "tensors", "tcgen05")
 CLUSTERS = {"explicitcluster", "reqnctapercluster"}

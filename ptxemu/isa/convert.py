@@ -6,7 +6,7 @@ from functools import partial
 
 from ptxemu.ir.types import TYPES
 from ptxemu.isa.fidelity import DEFINED, MEASURED, UNCHECKED
-from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.table import row
 from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "9.7.9 Data Movement and Conversion Instructions"
@@ -23,6 +23,8 @@ BRAIN_FTZ = "ftz@7.8@90"
 SATFINITE = "satfinite@8.1@80"
 EIGHT, SMALL = "e4m3x2,e5m2x2", "e2m1x2,e2m3x2,e3m2x2"
 NARROW = f"{EIGHT},{SMALL}"
+SCALED = "scaled=scaled::n2::ue8m0"  # one factor for each element
+SCALED_ALIKE = "scaled=scaled::n1::ue8m0"
 
 
 def cvt(
@@ -110,30 +112,46 @@ def _narrow_floats() -> None:
     cvt(f"round=rn satfinite relu? dtype={EIGHT} atype=f16x2", lower="cvt.to_narrow", ptx="7.8", sm=89, flags="ada")
     for pair, source in ((SMALL, "f16x2"), (NARROW, "bf16x2")):
         newer(f"round=rn satfinite relu? dtype={pair} atype={source}", lower="cvt.to_narrow", ptx="9.1")
-    newer(f"round=rn relu? dtype=bf16x2 atype={NARROW}", lower="cvt.from_narrow", ptx="9.2")
+    newer(f"round=rn satfinite? relu? dtype=bf16x2 atype={NARROW}", lower="cvt.from_narrow", ptx="9.2")
+    newer(f"round=rn satfinite? relu? {SCALED} dtype=bf16x2 atype={NARROW}", f"{ONE}, e.whole:b16", lower="cvt.from_narrow",
+          ptx="9.2", bits=UNCHECKED)  # fmt: skip
     scale = partial(newer, ptx="8.6")
     scale("round=rz,rp satfinite? dtype=ue8m0x2 atype=f32", PAIR, lower="cvt.to_scale")
     scale("round=rz,rp satfinite? dtype=ue8m0x2 atype=bf16x2", "d:dtype, a:b32", lower="cvt.to_scale")
     scale("round=rn dtype=bf16x2 atype=ue8m0x2", "d:b32, a:atype", lower="cvt.from_scale")
 
 
-def _unsupported() -> None:
-    """Scaled, saturating and fixed-point forms, and those of sm_107, of which no exact description is public."""
-    newer = partial(cvt, lower=UNSUPPORTED, sm=100, flags="accelerated")
-    scaled = "scaled=scaled::n2::ue8m0"
-    newer(f"round=rn satfinite relu? dtype=bf16x2 atype={NARROW}", ptx="9.2")
-    newer(f"round=rn satfinite? relu? {scaled} dtype=bf16x2 atype={NARROW}", "d:dtype, a:atype, e:b16", ptx="9.2")
-    for operands, source in ((PAIR, "f32"), (ONE, "bf16x2")):
-        newer(f"round=rn satfinite relu? dtype=s2f6x2 atype={source}", operands, ptx="9.1")
-        newer(f"round=rn satfinite relu? {scaled} dtype=s2f6x2 atype={source}", f"{operands}, e:b16", ptx="9.1")
-    newer("round=rn satfinite? relu? dtype=bf16x2 atype=s2f6x2", ptx="9.1")
-    newer(f"round=rn satfinite? relu? {scaled} dtype=bf16x2 atype=s2f6x2", "d:dtype, a:atype, e:b16", ptx="9.1")
-    rubin = partial(cvt, lower=UNSUPPORTED, sm=107, ptx="9.4", flags="accelerated rubin")
+def _fixed_point() -> None:
+    """s2f6, with scale factors or without."""
+    fixed = partial(cvt, ptx="9.1", sm=100, flags="accelerated specific", bits=UNCHECKED)
+    cut = partial(fixed, ptx="9.4", sm=107, flags="accelerated specific rubin")
+    for scaled, scales in (("", ""), (SCALED, ", e.whole:b16")):
+        for operands, source in ((PAIR, "f32"), (ONE, "bf16x2")):
+            for add, mode in ((fixed, "rn"), (cut, "rz")):
+                add(f"round={mode} satfinite relu? {scaled} dtype=s2f6x2 atype={source}", operands + scales, lower="cvt.to_fixed")
+        fixed(f"round=rn satfinite? relu? {scaled} dtype=bf16x2 atype=s2f6x2", ONE + scales, lower="cvt.from_fixed")
+
+
+def _rubin() -> None:
+    """What sm_107 has: ue5m3, narrow floats that are cut, one scale factor for both, no negative zeros."""
+    rubin = partial(cvt, sm=107, ptx="9.4", flags="accelerated rubin")
     for operands, source in ((PAIR, "f32"), (ONE, "f16x2,bf16x2")):
-        rubin(f"round=rn,rz satfinite relu? dtype=ue5m3x2 atype={source}", operands)
-        rubin(f"round=rz satfinite relu? pzo? dtype={NARROW} atype={source}", operands)
-        rubin(f"round=rn satfinite relu? pzo dtype={NARROW} atype={source}", operands)
-    rubin("round=rn relu? dtype=f16x2,bf16x2 atype=ue5m3x2")
+        pair = partial(rubin, lower="cvt.to_narrow")
+        pair(f"round=rz satfinite relu? pzo? dtype={NARROW} atype={source}", operands)
+        pair(f"round=rn satfinite relu? pzo dtype={NARROW} atype={source}", operands)
+        scaled = partial(pair, operands=f"{operands}, e.whole:b8", bits=UNCHECKED)
+        scaled(f"round=rn,rz satfinite relu? pzo? {SCALED_ALIKE} dtype={NARROW} atype={source}")
+        pair(f"round=rn,rz,rp satfinite? dtype=ue5m3x2 atype={source}", operands, bits=UNCHECKED)
+        scaled(f"round=rn,rz satfinite? {SCALED_ALIKE} dtype=ue5m3x2 atype={source}")
+    wider = partial(rubin, lower="cvt.from_narrow")
+    wider("round=rn dtype=f16x2 atype=ue5m3x2")
+    wider("round=rn satfinite? dtype=bf16x2 atype=ue5m3x2")
+    wider(f"round=rn satfinite? {SCALED} dtype=bf16x2 atype=ue5m3x2", f"{ONE}, e.whole:b16", bits=UNCHECKED)
+    rubin(f"{NEAR_ROUND} relu? satfinite? pzo dtype=f16x2,bf16x2 atype=f32", PAIR, lower="cvt.pair")
+    rubin(f"{NEAR_ROUND} relu? satfinite? pzo dtype=f16,bf16 atype=f32", lower="cvt.float")
+    rubin(f"{FLOAT_ROUND} pzo dtype=f16 atype=f32", lower="cvt.float")
+    rubin(f"{FLOAT_ROUND} ftz? pzo dtype=bf16 atype=f32", lower="cvt.float")
+    rubin(f"{NEAR_ROUND} satfinite? relu? pzo dtype=tf32 atype=f32", lower="cvt.tf32")
 
 
 def _stochastic() -> None:
@@ -151,7 +169,8 @@ _floats()
 _brain_floats()
 _tensor_floats()
 _narrow_floats()
-_unsupported()
+_fixed_point()
+_rubin()
 _stochastic()
 
 traits("relaxed specials assembles", "cvt")

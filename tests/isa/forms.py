@@ -43,7 +43,7 @@ STEP = re.compile(r"<([^<>]*)>")
 NAMED = re.compile(r"\$([a-z]\w*)")
 OPCODE = re.compile(r"(?:@!?%\w+(?::\w+)?\s+)?([a-z]\w*(?:[.:]+[\w$]+)*)")
 TYPE = re.compile(
-    r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|u8x4|s8x4|pred|u?e\dm\d(?:x[24])?)$"
+    r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|u8x4|s8x4|pred|s2f6x2|u?e\dm\d(?:x[24])?)$"
 )
 ORACLES = {**vars(isa_textures), **vars(video_oracles), **vars(narrow_oracles), **vars(isa_approximate), **vars(isa_oracles)}
 COUNT, BLOCK = 192, 48  # one full and one partial warp in each block

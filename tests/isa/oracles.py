@@ -408,6 +408,11 @@ def cvt_pack(a: int, b: int, c: int, type: str) -> int:
 TF32 = Format(8, 10, 0x3FFFF)
 
 
+def positive(x: int, bits: int = 16) -> int:
+    """A pattern of a float, but +0 for -0 (``.pzo``)."""
+    return 0 if x == 1 << bits - 1 else x
+
+
 def cvt_tf32(x: int, mods: Sequence[str]) -> int:
     if F32.is_nan(x) and "rna" in mods:  # what ptxas composes cuts it, and takes a unit of tf32 from what is not finite then
         return (x & ~0x1FFF) - (0x2000 if "satfinite" in mods else 0)

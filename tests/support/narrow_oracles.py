@@ -1,4 +1,4 @@
-"""The float formats of eight bits and fewer and stochastic rounding, from the values of all their patterns.
+"""The formats of eight bits and fewer and stochastic rounding, from the values of all their patterns.
 
 Names that ``tests/isa`` expressions use, next to those of :mod:`tests.isa.oracles`.
 """
@@ -16,7 +16,8 @@ from tests.support.elementwise_oracle import BF16, F16, F32, Format, floor_log2
 CANONICAL = 0x7FFF
 BITS = {
     "e2m1x2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m3x2": 16, "e3m2x2": 16, "ue8m0x2": 16, "e2m1x4": 16,
-    "e4m3": 8, "e5m2": 8, "e4m3x4": 32, "e5m2x4": 32,
+    "e4m3": 8, "e5m2": 8, "e4m3x4": 32, "e5m2x4": 32, "s2f6x2": 16, "ue5m3x2": 16,
+    "ue8m0": 8,
 }  # fmt: skip
 """Of the register that holds several."""
 QUARTERS = {
@@ -29,17 +30,18 @@ vkuzo/quant_cast_bench (``experiments/nvidia_rs_bit_probe``) has measured them o
 
 @dataclass(frozen=True)
 class NarrowFormat:
-    """``patterns`` without sign are numbers, or the infinity; ``nan`` is what NaN becomes."""
+    """``patterns`` without sign are numbers; ``nan`` is what NaN becomes.  What is not ``signed`` has magnitudes."""
 
     exponent: int
     mantissa: int
     patterns: int
     nan: int
     infinity: int | None = None
+    signed: bool = True
 
     @property
     def bits(self) -> int:
-        return 1 + self.exponent + self.mantissa
+        return self.signed + self.exponent + self.mantissa
 
     def value(self, pattern: int) -> Fraction:
         field, fraction = divmod(pattern, 1 << self.mantissa)
@@ -51,6 +53,7 @@ class NarrowFormat:
 NARROW = {
     "e4m3": NarrowFormat(4, 3, 0x7F, 0x7F), "e5m2": NarrowFormat(5, 2, 0x7C, 0x7F, 0x7C),
     "e2m3": NarrowFormat(2, 3, 0x20, 0x1F), "e3m2": NarrowFormat(3, 2, 0x20, 0x1F), "e2m1": NarrowFormat(2, 1, 8, 7),
+    "ue5m3": NarrowFormat(5, 3, 0xFF, 0xFF, signed=False),
 }  # fmt: skip
 
 
@@ -64,57 +67,108 @@ def values(name: str) -> list[Fraction]:
     return [f.value(pattern) for pattern in range(f.patterns)]
 
 
-def nearest(name: str, q: Fraction) -> int:
-    """The pattern closest to a number that is not negative, the even one of two."""
+def rounded(name: str, q: Fraction, mods: Sequence[str]) -> int:
+    """The pattern of a number that is not negative, rounded by ``rz`` or ``rp`` if one is among ``mods``, else to nearest even;
+    what is rounded to more than the last number is the pattern behind it."""
     numbers = values(name)
     low = bisect_right(numbers, q) - 1
-    if low + 1 == len(numbers):
-        return low
-    below, above = q - numbers[low], numbers[low + 1] - q
+    below = q - numbers[low]
+    above = NARROW[name].value(low + 1) - q
+    if "rz" in mods or "rp" in mods:
+        return low + ("rp" in mods and below > 0)
     return low + (above < below or (above == below and low % 2 == 1))
 
 
-def to_narrow(name: str, source: Format, x: int, mods: Sequence[str]) -> int:
-    """One number of a source format with satfinite, and relu if it is among ``mods``."""
+def power(scale: int) -> Fraction:
+    """The factor that a pattern of ue8m0 stands for."""
+    return Fraction(2) ** (scale - 127)
+
+
+def to_narrow(name: str, source: Format, x: int, mods: Sequence[str], scale: int = 127) -> int:
+    """One number of a source format, divided by a factor, with satfinite for all formats but ue5m3, which may do without."""
     f = NARROW[name]
-    if source.is_nan(x):
+    if source.is_nan(x) or scale == 255:
         return f.nan
-    if source.is_negative(x) and "relu" in mods:
+    negative = f.signed and source.is_negative(x)
+    if negative and "relu" in mods:
         return 0
     magnitude = x & (source.sign - 1)
-    last = len(values(name)) - 1
-    pattern = last if source.is_infinite(magnitude) else nearest(name, source.value(magnitude))
-    return pattern | (1 << (f.bits - 1) if source.is_negative(x) else 0)
+    if "scaled::n1::ue8m0" in mods:
+        magnitude = source.flush(magnitude)
+    pattern = f.patterns if source.is_infinite(magnitude) else rounded(name, source.value(magnitude) / power(scale), mods)
+    if f.signed or "satfinite" in mods:
+        pattern = min(pattern, f.patterns - 1)
+    if pattern == 0 and "pzo" in mods:
+        return 0
+    return pattern | (1 << (f.bits - 1) if negative else 0)
 
 
-def narrow_pair(target: str, mods: Sequence[str], *xs: int, packed: str = "f16x2") -> int:
+def narrow_pair(target: str, mods: Sequence[str], *xs: int, packed: str = "f16x2", scale: int = 127) -> int:
     """Two f32, or one register of a packed type, to a pair of a narrow format."""
     name = target[:-2]
     source = F32 if len(xs) == 2 else PAIRS[packed]
     upper, lower = xs if len(xs) == 2 else (xs[0] >> 16, xs[0] & 0xFFFF)
     size = 4 if name == "e2m1" else 8
-    return to_narrow(name, source, upper, mods) << size | to_narrow(name, source, lower, mods)
+    return to_narrow(name, source, upper, mods, scale) << size | to_narrow(name, source, lower, mods, scale)
 
 
-def from_narrow(name: str, x: int, mods: Sequence[str], target: Format = F16) -> int:
-    """The pattern of 16 bits of a narrow one."""
+def from_narrow(name: str, x: int, mods: Sequence[str], target: Format = F16, scale: int = 127) -> int:
+    """The pattern of 16 bits of a narrow one times a factor."""
     f = NARROW[name]
-    sign = x >> (f.bits - 1) & 1
-    magnitude = x & ((1 << (f.bits - 1)) - 1)
+    sign = x >> (f.bits - 1) & f.signed
+    magnitude = x & ((1 << (f.bits - f.signed)) - 1)
+    if scale == 255:
+        return CANONICAL
     if magnitude == f.infinity:
         pattern = target.infinity
     elif magnitude >= f.patterns:
         return CANONICAL
     else:
-        pattern = target.round(f.value(magnitude))
+        pattern = target.round(f.value(magnitude) * power(scale))
+    pattern -= pattern == target.infinity and "satfinite" in mods
     return 0 if sign and "relu" in mods else pattern | sign << 15
 
 
-def half_pair(source: str, mods: Sequence[str], x: int, packed: str = "f16x2") -> int:
-    """A packed type of two times 16 bits from a pair of a narrow format."""
+def half_pair(source: str, mods: Sequence[str], x: int, packed: str = "f16x2", scales: int = 0x7F7F) -> int:
+    """A packed type of two times 16 bits from a pair of a narrow format, with a factor for each."""
     size = 4 if source == "e2m1x2" else 8
-    upper, lower = (from_narrow(source[:-2], field, mods, PAIRS[packed]) for field in (x >> size, x & ((1 << size) - 1)))
+    pairs = ((x >> size, scales >> 8), (x & ((1 << size) - 1), scales & 255))
+    upper, lower = (from_narrow(source[:-2], field, mods, PAIRS[packed], scale) for field, scale in pairs)
     return upper << 16 | lower
+
+
+def to_fixed(source: Format, x: int, mods: Sequence[str], scale: int = 127) -> int:
+    """s2f6: a signed byte of 64ths."""
+    if source.is_nan(x) or scale == 255:
+        return 127
+    if source.is_infinite(x):
+        count = -128 if source.is_negative(x) else 127
+    else:
+        q = 64 * source.value(x) / power(scale)
+        count = min(max(int(q) if "rz" in mods else round(q), -128), 127)
+    return (max(count, 0) if "relu" in mods else count) & 255
+
+
+def fixed_pair(mods: Sequence[str], *xs: int, scales: int = 0x7F7F) -> int:
+    """Two f32, or one bf16x2, to s2f6x2."""
+    source = F32 if len(xs) == 2 else BF16
+    upper, lower = xs if len(xs) == 2 else (xs[0] >> 16, xs[0] & 0xFFFF)
+    return to_fixed(source, upper, mods, scales >> 8) << 8 | to_fixed(source, lower, mods, scales & 255)
+
+
+def from_fixed(x: int, mods: Sequence[str], scale: int = 127) -> int:
+    """bf16 from s2f6."""
+    if scale == 255:
+        return CANONICAL
+    q = Fraction(x - 2 * (x & 128), 64) * power(scale)
+    pattern = BF16.round(abs(q))
+    pattern -= pattern == BF16.infinity and "satfinite" in mods
+    return pattern if q >= 0 else 0 if "relu" in mods else pattern | BF16.sign
+
+
+def brain_pair(mods: Sequence[str], x: int, scales: int = 0x7F7F) -> int:
+    """bf16x2 from s2f6x2."""
+    return from_fixed(x >> 8, mods, scales >> 8) << 16 | from_fixed(x & 255, mods, scales & 255)
 
 
 def to_scale(source: Format, x: int, mods: Sequence[str]) -> int:
@@ -141,7 +195,7 @@ def scale_pair(mods: Sequence[str], *xs: int) -> int:
 
 
 def from_scale(x: int) -> int:
-    return CANONICAL if x == 255 else BF16.round(Fraction(2) ** (x - 127))
+    return CANONICAL if x == 255 else BF16.round(power(x))
 
 
 def stochastic(target: Format, x: int, random: int, mods: Sequence[str]) -> int:

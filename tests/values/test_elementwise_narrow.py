@@ -15,11 +15,13 @@ from tests.support.elementwise_oracle import BF16, F16, F32, float_edges, random
 from tests.support.narrow_oracles import (
     NARROW,
     QUARTERS,
+    from_fixed,
     from_narrow,
     from_scale,
     random_quarter,
     stochastic_pair,
     stochastic_quad,
+    to_fixed,
     to_narrow,
     to_scale,
 )  # fmt: skip
@@ -48,7 +50,7 @@ def floats(name: str) -> np.ndarray:
     return np.concatenate([near, near | np.uint32(1 << 31), float_edges(F32), random_bits(32, 2000)])
 
 
-@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("name", DTYPES)
 def test_from_f32(name: str) -> None:
     a = floats(name)
     b = np.roll(a, 7)
@@ -58,7 +60,7 @@ def test_from_f32(name: str) -> None:
             assert got.tolist() == [to_narrow(name, F32, int(x), relu) for x in source]
 
 
-@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("name", DTYPES)
 def test_from_f32_as_ml_dtypes(name: str) -> None:
     """Where it saturates too, or the number is in range: NaN and overflow are the instruction's own."""
     a = np.concatenate([floats(name), random_bits(32, 20_000, 5)])
@@ -82,7 +84,7 @@ def test_from_every_f16(name: str) -> None:
         assert lower.tolist() == np.roll(want, 77).tolist()
 
 
-@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("name", DTYPES)
 def test_every_pattern_to_f16(name: str) -> None:
     size = 4 if name == "e2m1" else 8
     x = np.arange(1 << size)
@@ -116,6 +118,39 @@ def test_scales(mode: str, finite: str) -> None:
 def test_scales_to_bf16() -> None:
     x = np.arange(65536, dtype=np.uint16)
     check("cvt.rn.bf16x2.ue8m0x2", [from_scale(int(v) >> 8) << 16 | from_scale(int(v) & 255) for v in x], x)
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_cut_as_exact(name: str) -> None:
+    """Toward zero, at every number and between every two."""
+    a = floats(name)
+    for words in ("", ".relu", ".pzo") if name in DTYPES else ("",):
+        got = fields(name, run(f"cvt.rz.satfinite{words}.{name}x2.f32", a, a))[0]
+        assert got.tolist() == [to_narrow(name, F32, int(x), ["rz", "satfinite", words[1:]]) for x in a]
+
+
+@pytest.mark.parametrize("finite", ["", ".satfinite"])
+def test_unsigned_scales(finite: str) -> None:
+    """ue5m3, upward and to nearest, and all of its patterns as f16 and bf16."""
+    a = floats("ue5m3")
+    for mode in ("rn", "rp"):
+        got = run(f"cvt.{mode}{finite}.ue5m3x2.f32", a, a) & 255
+        assert got.tolist() == [to_narrow("ue5m3", F32, int(x), [mode, finite[1:]]) for x in a]
+    x = np.arange(256, dtype=np.uint16)
+    for packed, target in (("f16x2", F16), ("bf16x2", BF16)):
+        check(f"cvt.rn.{packed}.ue5m3x2", [from_narrow("ue5m3", v, "", target) for v in range(256)], x)
+
+
+@pytest.mark.parametrize("relu", RELU)
+def test_fixed_point(relu: str) -> None:
+    """s2f6 from a third of all bf16, and some of its patterns with every factor."""
+    for mode, some in (("rn", ALL[::3]), ("rz", ALL[1::3])):
+        want = [to_fixed(BF16, int(x), [mode, relu[1:]]) for x in some]
+        check(f"cvt.{mode}.satfinite{relu}.s2f6x2.bf16x2", [x << 8 | x for x in want], some << 16 | some)
+    scales = np.arange(256, dtype=np.uint16)
+    for pattern in (0, 1, 3, 64, 127, 128, 129, 200, 255):
+        want = [from_fixed(pattern, [relu[1:]], scale) for scale in range(256)]
+        check(f"cvt.rn{relu}.scaled::n2::ue8m0.bf16x2.s2f6x2", want, np.full(256, pattern, np.uint16), 0x7F00 | scales)
 
 
 @given(st.sampled_from(["f16x2", "bf16x2"]), *[st.integers(0, 2**32 - 1)] * 3, st.sampled_from(["", ".satfinite"]),

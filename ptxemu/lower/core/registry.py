@@ -17,6 +17,7 @@ MODULES = {
         "logic",
         "convert",
         "fp8",
+        "fixed_point",
         "stochastic",
         "video",
         "data",

@@ -154,7 +154,7 @@ def _to_long(e: Emitter, t: str, x: str, target: ScalarType) -> str:
 
 
 def _limited(e: Emitter, op: Op, t: str, x: str) -> str:
-    """``.satfinite`` and ``.relu`` on a result."""
+    """``.satfinite``, ``.relu`` and ``.pzo`` on a result."""
     i = integer(t)
     bits = to_bits(e, t, x)
     if "satfinite" in op.mods:
@@ -164,7 +164,14 @@ def _limited(e: Emitter, op: Op, t: str, x: str) -> str:
         bits = e.select(infinite, i, e.bin("or", i, sign, largest(e, t)), bits)
     if "relu" in op.mods:
         bits = clamp_sign(e, t, bits)
-    return from_bits(e, t, bits)
+    return from_bits(e, t, without_negative_zero(e, op, i, bits, sign_mask(t)))
+
+
+def without_negative_zero(e: Emitter, op: Op, i: str, bits: str, negative_zero: int) -> str:
+    """``.pzo`` on a pattern, as an integer of type ``i``."""
+    if "pzo" not in op.mods:
+        return bits
+    return e.select(e.icmp("eq", i, bits, constant(e, i, negative_zero)), i, constant(e, i, 0), bits)
 
 
 def _moves(op: Op) -> bool:
@@ -197,7 +204,7 @@ def float_to_float(e: Emitter, op: Op, x: str) -> str:
     y = convert_float(e, x, t, target, mode, payload=of_double)
     if "ftz" in op.mods and target == "float":
         y = flush_rounded(e, target, y, t, x, mode) if of_double else flush(e, target, y)
-    if "satfinite" in op.mods or "relu" in op.mods:
+    if op.mods.keys() & {"satfinite", "relu", "pzo"}:
         y = _limited(e, op, target, y)
     return y if of_double else canonical(e, target, y)
 
@@ -229,6 +236,7 @@ def to_tf32(e: Emitter, op: Op, x: str) -> str:
         bits = e.select(infinite, "i32", e.bin("or", "i32", sign, e.int(32, 0x7F7FE000)), bits)
     if "relu" in op.mods:
         bits = clamp_sign(e, "float", bits)
+    bits = without_negative_zero(e, op, "i32", bits, 1 << 31)
     return e.select(is_nan(e, "float", x), "i32", e.int(32, 0x7FFFE000), bits)
 
 
