@@ -108,6 +108,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_mbarrier_wait),
   SYMBOL(pe_copy),
   SYMBOL(pe_bulk_copy),
+  SYMBOL(pe_bulk_copy_within),
   SYMBOL(pe_mbarrier_multicast),
   SYMBOL(pe_bulk_multicast),
   SYMBOL(pe_bulk_reduce),

@@ -106,6 +106,33 @@ void pe_bulk_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uin
   }
 }
 
+/* What a program may leave out at an end of a copy. */
+static uint32_t left_out(pe_warp *w, const pe_copy_site *site, uint32_t lane, uint64_t source, uint32_t bytes) {
+  if (bytes >= BULK_ALIGNMENT)
+    pe_fault_note(w, PE_ILLEGAL_ADDRESS, site->pos, (int32_t)lane, site->source, source, bytes,
+                  "no more than 15 bytes at an end may be ignored");
+  return bytes;
+}
+
+void pe_bulk_copy_within(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
+                         const uint32_t *size, const uint32_t *left, const uint32_t *right) {
+  note(w, site);
+  PE_FOR_LANES(lane, mask) {
+    uint32_t first = left_out(w, site, lane, source[lane], left[lane]);
+    uint32_t less = first + left_out(w, site, lane, source[lane], right[lane]);
+    pe_access written = target_of(site, BULK_ALIGNMENT), read = source_of(site, BULK_ALIGNMENT);
+    if (size[lane] % BULK_ALIGNMENT || target[lane] % BULK_ALIGNMENT)
+      pe_refuse(w, &written, PE_MISALIGNED, lane, target[lane], size[lane]);
+    if (source[lane] % BULK_ALIGNMENT) pe_refuse(w, &read, PE_MISALIGNED, lane, source[lane], size[lane]);
+    if (less >= size[lane]) continue;
+    written.align = read.align = 1;
+    written.kind |= PE_BULK;
+    read.kind |= PE_BULK;
+    uint8_t *to = pe_host(w, &written, lane, target[lane] + first, size[lane] - less);
+    memmove(to, pe_host(w, &read, lane, source[lane] + first, size[lane] - less), size[lane] - less);
+  }
+}
+
 void pe_bulk_multicast(pe_warp *w, const pe_copy_site *site, const pe_mbarrier_site *completion, uint32_t mask,
                        const uint64_t *target, const uint64_t *source, const uint32_t *size, const uint16_t *ctas,
                        const uint64_t *object) {

@@ -7,7 +7,7 @@
 /* CDEF BEGIN */
 /* ---- mbarrier.c --------------------------------------------------------------------------------------------------- */
 
-/* What happens to the object.  The two with EXPECT_TX take a number of bytes, the others a count of arrivals. */
+/* What happens to the object.  Those with EXPECT_TX take a number of bytes, LOOK nothing, the others a count of arrivals. */
 enum {
   PE_MBARRIER_INIT,
   PE_MBARRIER_INVAL,
@@ -22,11 +22,13 @@ enum {
   PE_MBARRIER_ARRIVE_LATER,
   PE_MBARRIER_ARRIVE_NOINC, /* like LATER when all copies before it are complete */
   PE_MBARRIER_TEST_WAIT,
-  PE_MBARRIER_TRY_WAIT
+  PE_MBARRIER_TRY_WAIT,
+  PE_MBARRIER_INIT_V1, /* with .layout::v1 */
+  PE_MBARRIER_LOOK     /* at the object, which stays as it is */
 };
 
-/* Fields of the opaque 64 bits that lowerings look at: the count of pending arrivals, and the phase's parity. */
-enum { PE_MBARRIER_PENDING_BITS = 20, PE_MBARRIER_PHASE_BIT = 61 };
+/* Fields of the opaque 64 bits that lowerings look at: the count of pending arrivals, the phase's parity, the layout. */
+enum { PE_MBARRIER_PENDING_BITS = 20, PE_MBARRIER_PHASE_BIT = 61, PE_MBARRIER_LAYOUT_BIT = 62 };
 
 typedef struct pe_mbarrier_site {
   uint32_t pos;
@@ -66,6 +68,10 @@ void pe_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t
 /* cp.async.bulk: size[i] bytes of lane i; bytes[i], unless NULL, tells which bytes of every 16 are written. */
 void pe_bulk_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
                   const uint32_t *size, const uint16_t *bytes);
+
+/* The same but for the first left[i] and the last right[i] bytes, at most 15, which need not be there. */
+void pe_bulk_copy_within(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
+                         const uint32_t *size, const uint32_t *left, const uint32_t *right);
 
 /* The same with .multicast::cluster: the same place of every CTA of the cluster whose rank is in ctas[i] is written, and the bytes
  * are taken off the count of the object at the same place as object[i] there. */

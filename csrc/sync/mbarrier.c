@@ -1,7 +1,7 @@
 /* mbarrier.c: mbarrier objects in shared memory (PTX ISA, "mbarrier").
  *
  * An object is 64 bits: pending arrivals, arrivals expected in each phase, bytes of transactions outstanding, the parity of the
- * phase, and a tag that uninitialised memory is unlikely to have.  A CTA stays on one thread, so nothing needs a lock.
+ * phase, the layout, and a tag that uninitialised memory is unlikely to have.  A CTA stays on one thread, so nothing needs a lock.
  * What the manual leaves undefined is a fault here: objects that are not initialised, counts out of range, more
  * arrivals than expected, a .noComplete arrival that completes the phase.
  */
@@ -20,12 +20,12 @@
 #define TX_SHIFT (2 * COUNT_BITS)
 #define TX_BITS (PE_MBARRIER_PHASE_BIT - TX_SHIFT)
 #define MAX_TX ((1 << (TX_BITS - 1)) - 1)
-#define TAG_SHIFT (PE_MBARRIER_PHASE_BIT + 1)
-#define TAG 2u
+#define TAG_SHIFT (PE_MBARRIER_LAYOUT_BIT + 1)
+#define MAX_COUNT_V1 511u
 #define TRY_TURNS 4 /* how often a try_wait lets the other warps run before it gives up */
 
 typedef struct object {
-  uint32_t pending, expected, phase;
+  uint32_t pending, expected, phase, layout;
   int32_t tx;
 } object;
 
@@ -46,6 +46,7 @@ static object unpack(uint64_t bits) {
     .pending = bits & MAX_COUNT,
     .expected = bits >> COUNT_BITS & MAX_COUNT,
     .phase = bits >> PE_MBARRIER_PHASE_BIT & 1,
+    .layout = bits >> PE_MBARRIER_LAYOUT_BIT & 1,
     .tx = (int32_t)((int64_t)(bits << (64 - PE_MBARRIER_PHASE_BIT)) >> (64 - TX_BITS)),
   };
 }
@@ -53,14 +54,14 @@ static object unpack(uint64_t bits) {
 static uint64_t pack(object o) {
   uint64_t tx = (uint64_t)(int64_t)o.tx & ((1ull << TX_BITS) - 1);
   return o.pending | (uint64_t)o.expected << COUNT_BITS | tx << TX_SHIFT | (uint64_t)o.phase << PE_MBARRIER_PHASE_BIT |
-         (uint64_t)TAG << TAG_SHIFT;
+         (uint64_t)o.layout << PE_MBARRIER_LAYOUT_BIT | 1ull << TAG_SHIFT;
 }
 
 /* ---- memory ---- */
 
 static uint16_t kind_of(uint32_t op) {
-  if (op == PE_MBARRIER_INIT || op == PE_MBARRIER_INVAL) return PE_WRITE;
-  bool waits = op == PE_MBARRIER_TEST_WAIT || op == PE_MBARRIER_TRY_WAIT;
+  if (op == PE_MBARRIER_INIT || op == PE_MBARRIER_INIT_V1 || op == PE_MBARRIER_INVAL) return PE_WRITE;
+  bool waits = op == PE_MBARRIER_TEST_WAIT || op == PE_MBARRIER_TRY_WAIT || op == PE_MBARRIER_LOOK;
   bool tracks = op == PE_MBARRIER_ARRIVE_LATER || op == PE_MBARRIER_ARRIVE_NOINC;
   return PE_STRONG | (waits ? PE_READ : PE_UPDATE | PE_RELEASE) | (tracks ? PE_ASYNC : 0);
 }
@@ -75,8 +76,11 @@ static uint64_t *locate(const use *u) {
   return (uint64_t *)(void *)at.host;
 }
 
+static uint32_t most(uint32_t layout) { return layout ? MAX_COUNT_V1 : MAX_COUNT; }
+
 static uint64_t checked(const use *u, uint64_t bits) {
-  if (bits >> TAG_SHIFT != TAG) misuse(u, "the mbarrier object is not initialised");
+  object o = unpack(bits);
+  if (!(bits >> TAG_SHIFT) || o.expected > most(o.layout)) misuse(u, "the mbarrier object is not initialised");
   return bits;
 }
 
@@ -122,18 +126,22 @@ static object update(const use *u, object o, uint32_t value) {
 }
 
 static uint64_t initial(const use *u, uint32_t count) {
-  if (count == 0 || count > MAX_COUNT) misuse(u, "the count of an mbarrier must be 1 to 1048575");
-  return pack((object){.pending = count, .expected = count});
+  uint32_t layout = u->site->op == PE_MBARRIER_INIT_V1;
+  if (count == 0 || count > most(layout))
+    misuse(u, layout ? "the count of an mbarrier of layout v1 must be 1 to 511"
+                     : "the count of an mbarrier must be 1 to 1048575");
+  return pack((object){.pending = count, .expected = count, .layout = layout});
 }
 
 static void operate(const use *u, uint32_t value, uint64_t *state) {
   uint64_t *bits = locate(u);
-  if (u->site->op == PE_MBARRIER_INIT) {
+  if (u->site->op == PE_MBARRIER_INIT || u->site->op == PE_MBARRIER_INIT_V1) {
     *bits = initial(u, value);
     return;
   }
   uint64_t before = checked(u, *bits);
   if (state) *state = before;
+  if (u->site->op == PE_MBARRIER_LOOK) return;
   *bits = u->site->op == PE_MBARRIER_INVAL ? 0 : pack(update(u, unpack(before), value));
 }
 

@@ -16,6 +16,7 @@ from ptxemu.ir.ops import Imm, Op, items_of
 from ptxemu.ir.types import B64, TYPES, U32, U64
 
 SECOND, VALUES, STATE, OBJECTS = 1, 2, 3, 4  # areas
+V1 = "layout::v1"
 WORDS = {
     "arrive": "ARRIVE", "arrive_drop": "DROP", "init": "INIT", "inval": "INVAL", "expect_tx": "EXPECT_TX",
     "complete_tx": "COMPLETE_TX", "noComplete": "NO_COMPLETE",
@@ -28,6 +29,8 @@ WORDS = {
 def _code(op: Op) -> int:
     if "async" in op.mods:  # the copies before it are complete
         return int(lib.PE_MBARRIER_ARRIVE_NOINC if "noinc" in op.mods else lib.PE_MBARRIER_ARRIVE_LATER)
+    if op.mods.get("layout") == V1:
+        return int(lib.PE_MBARRIER_INIT_V1)
     order = ("arrive", "arrive_drop", "init", "inval", "expect_tx", "complete_tx", "noComplete")
     return int(getattr(lib, "PE_MBARRIER_" + "_".join(WORDS[word] for word in order if word in op.mods)))
 
@@ -59,6 +62,21 @@ def mbarrier(t: Translator, op: Op) -> Step:
         update(warp, group, ffi.NULL if write is None else state.pointer)
         for lane in group if write is not None else ():
             write(lane, state.get(8, lane.index))  # type: ignore[misc]
+
+    return step
+
+
+@method("mbarrier_layout")
+def mbarrier_layout(t: Translator, op: Op) -> Step:
+    """check_layout."""
+    update, write = update_of(t, op, int(lib.PE_MBARRIER_LOOK), lambda lane: 0), t.result(op)
+    wanted = int(op.mods["layout"] == V1)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        state = warp.grid.transfer.area(STATE)
+        update(warp, group, state.pointer)
+        for lane in group if write is not None else ():
+            write(lane, int(state.get(8, lane.index) >> int(lib.PE_MBARRIER_LAYOUT_BIT) & 1 == wanted))  # type: ignore[misc]
 
     return step
 
@@ -219,6 +237,22 @@ def bulk_copy(t: Translator, op: Op) -> Step:
         return _multicast(t, op, constants, sides)
     chosen = t.reader(op["bytes"], TYPES["u16"]) if "mask" in op.mods else None
     return _bulk(t, op, "pe_bulk_copy", constants, sides, chosen, True)
+
+
+@method("bulk_copy_within")
+def bulk_copy_within(t: Translator, op: Op) -> Step:
+    """Without the bytes at both ends that may be out of bounds."""
+    (constants, sides), complete = _sides(t, op), _completion(t, op)
+    numbers = [(area, t.reader(op[name], U32)) for area, name in ((VALUES, "size"), (STATE, "left"), (OBJECTS, "right"))]
+    assert complete is not None
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        mask, to, source = sides(warp, group)
+        filled = [warp.grid.transfer.fill(area, 4, group, number) for area, number in numbers]
+        warp.grid.call("pe_bulk_copy_within", warp, constants, mask, to, source, *filled)
+        complete(warp, group, ffi.NULL)
+
+    return step
 
 
 class Receivers:

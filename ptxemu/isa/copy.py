@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.table import row
 from ptxemu.isa.traits import name_words, traits
 from ptxemu.isa.words import HINT
 
@@ -45,6 +45,9 @@ _row(f"async bulk dst=shared::cta src=global {BYTES} {HINT}", f"{_INTO}, policy:
 _row(f"async bulk dst=shared::cluster src=global {BYTES} {HINT}", f"{_INTO}, policy:u64?hint", does=f"{_COPIES}, {_TELLS}")
 _row(f"async bulk dst=shared::cluster src=global {BYTES} multicast=multicast::cluster {HINT}",
      f"{_INTO}, ctas:b16, policy:u64?hint", does=f"{_COPIES}, {_TELLS}")  # fmt: skip
+_row(f"async bulk dst=shared::cta src=global {BYTES} ignore_oob {HINT}",
+     f"{SIDES}, {SIZE}, left:u32<0..15>, right:u32<0..15>, [m]@dst:b64, policy:u64?hint", ptx="9.2", lower="bulk_copy_within",
+     does=f"{_COPIES}, {_TELLS}")  # fmt: skip
 _row(f"async bulk dst=shared::cluster src=shared::cta {BYTES}", _INTO, does=f"{_COPIES}, {_TELLS}")
 _row(f"async bulk dst=global src=shared::cta {GROUP} {HINT} mask?=cp_mask", f"{SIDES}, {SIZE}, policy:u64?hint, bytes:b16?mask",
      gates="cp_mask@8.6@100", does=_COPIES)  # fmt: skip
@@ -64,10 +67,6 @@ for _form in REDUCED_IN_GLOBAL:
     _row(f"reduce async bulk dst=global src=shared::cta {GROUP} {HINT} {_form}", f"{SIDES}, {SIZE}, policy:u64?hint",
          lower="bulk_reduce", does=_REDUCES, gates=NOFTZ_GATE)  # fmt: skip
 
-# ---------------------------------------------------------------- what is recognised only
-
-_row(f"async bulk dst=shared::cta src=global {BYTES} ignore_oob {HINT}",
-     f"{SIDES}, {SIZE}, left:u32, right:u32, [m]@dst:b64, policy:u64?hint", ptx="9.2", lower=UNSUPPORTED)  # fmt: skip
 
 traits("short opaque:texref opaque:surfref", "cp")
 name_words("async reduce bulk commit_group wait_group wait_all mbarrier arrive prefetch", "cp")

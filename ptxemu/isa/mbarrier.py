@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.table import row
 from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
@@ -38,11 +38,9 @@ def _arrivals(name: str) -> None:
 
 
 _row(f"init {OWN} layout?=layout::v0 type=b64", "[a]:type, count:u32", does="writes mbarrier [a]", gates=LAYOUT)
-for _operation, _layouts, _operands in (
-    ("init", "layout::v1", "[a]:type, count:u32"), ("check_layout", "layout::v0,layout::v1", "d:pred, [a]:type"),
-):  # fmt: skip
-    row("mbarrier", f"{_operation} {OWN} layout={_layouts} type=b64", _operands, ptx="9.3", sm=90, lower=UNSUPPORTED,
-        chapter=CHAPTER)  # fmt: skip
+_row(f"init {OWN} layout=layout::v1 type=b64", "[a]:type, count:u32", ptx="9.3", sm=90, does="writes mbarrier [a]")
+_row(f"check_layout {OWN} layout=layout::v0,layout::v1 type=b64", "d:pred, [a]:type", ptx="9.3", sm=90, lower="mbarrier_layout",
+     does="reads mbarrier [a], varying")  # fmt: skip
 _row(f"inval {OWN} type=b64", "[a]:type", does="writes mbarrier [a]")
 _arrivals("arrive")
 _arrivals("arrive_drop")

@@ -85,7 +85,8 @@ row("st", "async sem?=weak space?=shared,shared::cta,shared::cluster completion=
     f"type={_ASYNC}", "[a]:type, v:type*vec, [m]:b64", ptx="8.1", sm=90, lower="st_async", flags="widened",
     does=f"{WRITES}, updates mbarrier [m]", chapter=CHAPTER)  # fmt: skip
 row("st", "async sem?=weak space?=shared,shared::cta,shared::cluster completion=mbarrier::complete_tx::bytes type=b128",
-    "[a]:type, v:type, [m]:b64", ptx="9.2", sm=90, lower=UNSUPPORTED, flags="widened", chapter=CHAPTER)  # fmt: skip
+    "[a]:type, v:type, [m]:b64", ptx="9.2", sm=90, lower="st_async", flags="widened",
+    does=f"{WRITES}, updates mbarrier [m]", chapter=CHAPTER)  # fmt: skip
 row("st", f"async mmio? sem=release scope=gpu,sys space?=global type=b16,u16,s16,{_ASYNC}", "[a]:type, v:type",
     ptx="8.7", sm=100, lower="st_async", does=WRITES, chapter=CHAPTER)  # fmt: skip
 row("st", "bulk sem?=weak space?=shared::cta", "[a]:, size:u64, immzero:u64(0)", ptx="8.6", sm=100, lower="st_bulk",

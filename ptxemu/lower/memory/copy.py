@@ -68,6 +68,15 @@ def bulk_copy(ctx: Context, op: Op) -> None:
     _complete(ctx, op, mask)
 
 
+@effect("bulk_copy_within", size=60)
+def bulk_copy_within(ctx: Context, op: Op) -> None:
+    """cp.async.bulk.ignore_oob: the bytes at both ends that may be out of bounds are not copied."""
+    mask = ctx.mask_of(op)
+    numbers = [("ptr", lane_words(ctx, op[name])) for name in ("size", "left", "right")]
+    ctx.call("void", "pe_bulk_copy_within", *_copied(ctx, op, mask), *numbers)
+    _complete(ctx, op, mask)
+
+
 def _multicast(ctx: Context, op: Op, mask: str) -> None:
     """The same in every CTA of the cluster that the operand names, and its mbarrier."""
     found = access(ctx, op, "m", mask)

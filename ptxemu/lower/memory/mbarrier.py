@@ -13,6 +13,7 @@ from ptxemu.lower.core.emit import Emitter, elementwise
 
 NAMES = {"arrive": "ARRIVE", "arrive_drop": "DROP", "init": "INIT", "inval": "INVAL"}
 REFINED = {"expect_tx": "EXPECT_TX", "complete_tx": "COMPLETE_TX", "noComplete": "NO_COMPLETE"}
+V1 = "layout::v1"
 ONE = Imm(1, U32)
 
 
@@ -20,6 +21,8 @@ def operation(op: Op) -> int:
     """The runtime's code of an operation on an mbarrier object."""
     if "async" in op.mods:  # cp.async.mbarrier.arrive: all copies are complete already
         return int(lib.PE_MBARRIER_ARRIVE_NOINC if "noinc" in op.mods else lib.PE_MBARRIER_ARRIVE_LATER)
+    if op.mods.get("layout") == V1:
+        return int(lib.PE_MBARRIER_INIT_V1)
     words = [names[mod] for names in (NAMES, REFINED) for mod in op.mods if mod in names]
     return int(getattr(lib, f"PE_MBARRIER_{'_'.join(words)}"))
 
@@ -61,6 +64,16 @@ def mbarrier(ctx: Context, op: Op) -> None:
     update(ctx, access(ctx, op, "a"), operation(op), value, state)
     if wanted:
         ctx.define(op, 0, ctx.inst(f"load <{LANES} x i64>, ptr {state}, align 64"))
+
+
+@effect("mbarrier_layout", size=40)
+def mbarrier_layout(ctx: Context, op: Op) -> None:
+    """check_layout."""
+    state = ctx.temporary(f"<{LANES} x i64>")
+    update(ctx, access(ctx, op, "a"), int(lib.PE_MBARRIER_LOOK), ONE, state)
+    objects = ctx.inst(f"load <{LANES} x i64>, ptr {state}, align 64")
+    bit = ctx.vector.bin("and", "i64", objects, ctx.vector.int(64, 1 << lib.PE_MBARRIER_LAYOUT_BIT))
+    ctx.define(op, 0, ctx.vector.icmp("ne" if op.mods["layout"] == V1 else "eq", "i64", bit, ctx.vector.int(64, 0)))
 
 
 @effect("mbarrier_wait", size=40)
