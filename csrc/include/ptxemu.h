@@ -395,7 +395,13 @@ typedef struct pe_tmem_site {
   uint16_t shape, registers;
   uint16_t packed; /* a register holds the lower halves of two columns */
   uint16_t apart;  /* columns from one half of 16x32bx2 to the other */
+  uint16_t op;     /* of a load that reduces: PE_ATOM_*, a minimum or maximum */
+  uint16_t type;   /* its PE_TYPE_* */
+  uint16_t flags;  /* PE_TMEM_ABS, PE_TMEM_NAN */
 } pe_tmem_site;
+
+/* Of a load that reduces f32: magnitudes count; of several numbers one NaN is enough for the result to be NaN. */
+enum { PE_TMEM_ABS = 1, PE_TMEM_NAN = 2 };
 
 /* `ctas`: 2 if both CTAs of a pair allocate together. 0: the other one has yet to come, and then this is to be called again; only
  * where a call cannot wait (interpret.h). */
@@ -404,6 +410,8 @@ uint32_t pe_tmem_alloc(pe_warp *w, uint32_t pos, uint32_t ctas, uint32_t space, 
 void pe_tmem_dealloc(pe_warp *w, uint32_t pos, uint32_t mask, uint32_t address, uint32_t columns);
 void pe_tmem_give_up(pe_warp *w, uint32_t pos, uint32_t mask);
 void pe_tmem_load(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, uint32_t *slots);
+/* The same, and in one more register what each thread's registers are reduced to. */
+void pe_tmem_load_reduced(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, uint32_t *slots);
 void pe_tmem_store(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, const uint32_t *slots);
 
 /* tcgen05.cp: rows of lines of 16 bytes in shared memory go to lanes, each `every` lanes after the one before, those of the second half

@@ -93,6 +93,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_tmem_dealloc),
   SYMBOL(pe_tmem_give_up),
   SYMBOL(pe_tmem_load),
+  SYMBOL(pe_tmem_load_reduced),
   SYMBOL(pe_tmem_store),
   SYMBOL(pe_tmem_copy),
   SYMBOL(pe_tmem_shift),

@@ -5,6 +5,7 @@
 #include "tmem.h"
 #include <stdlib.h>
 #include <string.h>
+#include "atomic.h"
 #include "cta.h"
 #include "fault.h"
 #include "matrix.h"
@@ -145,6 +146,29 @@ void pe_tmem_load(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t 
       const uint32_t *cell = &memory->cell[(address >> 16) + lane][(address & 0xffff) + column];
       slots[i * WARP_LANES + thread] = site->packed ? (cell[0] & 0xffff) | cell[1] << 16 : cell[0];
     }
+}
+
+/* A word as the reduction takes it. */
+static uint32_t operand(const pe_tmem_site *site, uint32_t word) {
+  return site->flags & PE_TMEM_ABS ? word & INT32_MAX : word;
+}
+
+static uint32_t reduced(const pe_tmem_site *site, const uint32_t *words) {
+  const pe_float_kind f32 = pe_float_kind_of(PE_TYPE_F32);
+  uint32_t result = operand(site, words[0]);
+  bool nan = false;
+  for (uint32_t i = 0; i < site->registers; i++) {
+    uint32_t word = operand(site, words[i * WARP_LANES]);
+    nan |= pe_float_nan(f32, word);
+    result = (uint32_t)pe_apply(site->op, site->type, 0, result, word, 0);
+  }
+  return nan && site->flags & PE_TMEM_NAN ? (uint32_t)pe_float_default_nan(f32, 0) : result;
+}
+
+void pe_tmem_load_reduced(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, uint32_t *slots) {
+  pe_tmem_load(w, site, mask, address, slots);
+  for (uint32_t thread = 0; thread < WARP_LANES; thread++)
+    slots[site->registers * WARP_LANES + thread] = reduced(site, slots + thread);
 }
 
 void pe_tmem_store(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, const uint32_t *slots) {

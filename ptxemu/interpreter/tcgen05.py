@@ -108,7 +108,7 @@ def _move(t: Translator, op: Op, function: str, sources: list[tuple[Reader, int]
 
 @method("tmem_load")
 def load(t: Translator, op: Op) -> Step:
-    return _move(t, op, "pe_tmem_load", [])
+    return _move(t, op, "pe_tmem_load_reduced" if "red" in op.mods else "pe_tmem_load", [])
 
 
 @method("tmem_store")

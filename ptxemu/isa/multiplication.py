@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.numerics import Numerics, Summation
+from ptxemu.ir.operations import find
 from ptxemu.ir.ops import Imm, Op, items_of
 from ptxemu.isa.matrix import dimensions
 
@@ -88,11 +89,21 @@ def tensor_copy_of(op: Op) -> dict[str, int]:
 
 def tensor_columns_of(op: Op) -> dict[str, int]:
     """What a ``tcgen05.ld`` or ``tcgen05.st`` says beside its address."""
-    registers = len(op.dsts) or len(items_of(op["v"]))
+    registers = len(op.dsts) - ("red" in op.mods) or len(items_of(op["v"]))
     return {
         "shape": int(getattr(lib, f"PE_TMEM_{op.mods['shape'].upper()}")), "registers": registers,
         "packed": int("pack" in op.mods or "unpack" in op.mods), "apart": constant_of(op, "immapart"),
+        **_reduction_of(op),
     }  # fmt: skip
+
+
+def _reduction_of(op: Op) -> dict[str, int]:
+    """How a ``tcgen05.ld.red`` reduces the registers of a thread; zeros of others."""
+    if "red" not in op.mods:
+        return {"op": 0, "type": 0, "flags": 0}
+    kind = op.type()
+    flags = lib.PE_TMEM_ABS * ("abs" in op.mods) | lib.PE_TMEM_NAN * ("NaN" in op.mods)
+    return {"op": find(op.mods["op"], kind).code, "type": int(getattr(lib, f"PE_TYPE_{kind.name.upper()}")), "flags": flags}
 
 
 def _sums(mods: dict[str, str], summation: Callable[[Mapping[str, str]], Summation]) -> dict[str, int]:

@@ -227,7 +227,8 @@ class _Counter:
 
     def results(self, pattern: OperandPattern, seconds: bool) -> None:
         length = pattern.length(self.mods)
-        if self.loose and length is None and pattern.second is None and self.total[True] > 1:
+        alone = self.loose and pattern.second is None and not self.taken[True]
+        if alone and length is None and self.total[True] > 1:
             self.add(pattern.name, True, self.total[True], vector=True)
         else:
             self.add(pattern.name, True, length or 1, vector=(length or 1) > 1 or pattern.count == "1")

@@ -19,8 +19,9 @@ REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}  # of x1
 MOST_REGISTERS = 128
 
 
-def _row(qualifiers: str, operands: str, lower: str, does: str, bits: str = DEFINED, flags: str = "") -> None:
-    row("tcgen05", qualifiers, operands, ptx="8.6", sm=100, lower=lower, flags=f"accelerated tensors {flags}", does=does,
+def _row(qualifiers: str, operands: str, lower: str, does: str, bits: str = DEFINED, flags: str = "",
+         ptx: str = "8.6") -> None:  # fmt: skip
+    row("tcgen05", qualifiers, operands, ptx=ptx, sm=100, lower=lower, flags=f"accelerated tensors {flags}", does=does,
         bits=bits, chapter=CHAPTER)  # fmt: skip
 
 
@@ -49,6 +50,13 @@ for _number in (2**_power for _power in range(8)):
     _moved = f"sync aligned shape=16x32bx2 num=x{_number}"
     _row(f"ld {_moved} pack?=pack::16b type=b32", f"d:type*{_number}, [t]@tensor:, immapart:u32(0..511)", "tmem_load", MEETS)
     _row(f"st {_moved} unpack?=unpack::16b type=b32", f"[t]@tensor:, immapart:u32(0..511), v:type*{_number}", "tmem_store", MEETS)
+
+for (_shape, _apart), _number in product(
+    (("32x32b", ""), ("16x32bx2", ", immapart:u32(0..511)")), (2**_power for _power in range(1, 8))
+):
+    for _reduced in ("abs? NaN? type=f32", "type=u32,s32"):
+        _row(f"ld red sync aligned shape={_shape} num=x{_number} op=min,max {_reduced}",
+             f"d:b32*{_number}, q:b32, [t]@tensor:{_apart}", "tmem_load", MEETS, flags="ultra", ptx="8.8")  # fmt: skip
 
 for _shape, _warps in (
     ("128x256b,128x128b,4x256b", ""),
@@ -85,5 +93,5 @@ for _a, _uses in (("a:b64", (COLLECTOR,)), ("[a]@tensor:", (COLLECTOR, SHIFTED))
              f"[t]@tensor:, {_a}, b:b64{_metadata}, format:u32, [fa]@tensor:, [fb]@tensor:, p:pred", "tmem_mma", "faults",
              TENSOR_SUMS)  # fmt: skip
 
-name_words("alloc dealloc relinquish_alloc_permit ld st mma commit cp shift wait fence sp ws wait::ld wait::st "
+name_words("alloc dealloc relinquish_alloc_permit ld red st mma commit cp shift wait fence sp ws wait::ld wait::st "
            "fence::before_thread_sync fence::after_thread_sync", "tcgen05")  # fmt: skip

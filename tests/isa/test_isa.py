@@ -26,6 +26,7 @@ from tests.matrix import (
     test_tcgen05,
     test_tcgen05_memory,
     test_tcgen05_pairs,
+    test_tcgen05_reduced,
     test_tcgen05_scaled,
     test_tcgen05_shift,
     test_tcgen05_sparse,
@@ -105,6 +106,7 @@ def used_ops(name: str) -> Iterator[Op]:
 ELSEWHERE = (
     test_scaled.texts, test_wgmma.texts, test_tcgen05.texts, test_tcgen05_memory.texts, test_tcgen05_scaled.texts,
     test_tcgen05_shift.texts, test_tcgen05_pairs.texts, test_tcgen05_sparse.texts, test_tcgen05_stationary.texts,
+    test_tcgen05_reduced.texts,
 )  # fmt: skip
 """Kernels that other tests run."""
 

@@ -82,10 +82,10 @@ def _move(ctx: Context, op: Op, function: str, fragment: str) -> None:
 
 @effect("tmem_load", size=60)
 def load(ctx: Context, op: Op) -> None:
-    """tcgen05.ld."""
+    """tcgen05.ld, and ld.red, whose last result is what the others are reduced to."""
     slots = Slots(ctx)
     first, stays = result_of(op, slots)
-    _move(ctx, op, "pe_tmem_load", slots.address(first))
+    _move(ctx, op, "pe_tmem_load_reduced" if "red" in op.mods else "pe_tmem_load", slots.address(first))
     slots.define(op, first, stays)
 
 
