@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.fidelity import UNCHECKED
+from ptxemu.isa.table import row
 from ptxemu.isa.traits import traits
 
 CHAPTER = "9.7.5 Comparison and Selection Instructions"
@@ -72,8 +73,8 @@ _set(FLOAT_CMP + " ftz?", "f16x2,u32,s32", "f16x2", "4.2", 53, "set2")
 _set(FLOAT_CMP, "bf16x2,u32,s32", "bf16x2", "7.8", 90, "set2")
 
 for _cmp, _types in (("eq,ne,lt,le,gt,ge,lo,ls,hi,hs", "u8x4,u16x2"), ("eq,ne,lt,le,gt,ge", "s8x4,s16x2")):
-    row("set", f"cmp={_cmp} type={_types}", "d:type, a:type, b:type", ptx="9.4", sm=107, lower=UNSUPPORTED,
-        flags="accelerated rubin", chapter=CHAPTER)  # fmt: skip
+    row("set", f"cmp={_cmp} type={_types}", "d:type, a.whole:type, b.whole:type", ptx="9.4", sm=107, lower="set.packed",
+        flags="accelerated rubin", bits=UNCHECKED, chapter=CHAPTER)  # fmt: skip
 
 row("selp", SELECTED, "d:type, a:type, b:type, c:pred", chapter=CHAPTER)
 SLCT_TYPE = SELECTED.replace("type=", "dtype=")

@@ -408,6 +408,14 @@ def cvt_pack(a: int, b: int, c: int, type: str) -> int:
 TF32 = Format(8, 10, 0x3FFFF)
 
 
+def set_elements(type: str, mods: Sequence[str], a: int, b: int) -> int:
+    """Each element of a packed type is all ones where the comparison holds."""
+    element = type[:-2]
+    bits = bits_of(element)
+    pairs = zip(parts(a, element, 32 // bits), parts(b, element, 32 // bits), strict=True)
+    return join([-int(compare(x, y, element, mods)) for x, y in pairs], bits)
+
+
 def positive(x: int, bits: int = 16) -> int:
     """A pattern of a float, but +0 for -0 (``.pzo``)."""
     return 0 if x == 1 << bits - 1 else x

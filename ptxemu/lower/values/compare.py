@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.ir.ops import Op
-from ptxemu.ir.types import ScalarType
+from ptxemu.ir.types import TYPES, ScalarType
 from ptxemu.lower.core.emit import Emitter, elementwise
 from ptxemu.lower.core.float_bits import arithmetic_inputs, constant, flush
 from ptxemu.lower.values.float_formats import widen
@@ -87,6 +87,20 @@ def set_value_packed(e: Emitter, op: Op, a: str, b: str, *c: str) -> str:
     for i in range(2):
         t = _combined(e, op, float_comparison(e, op, element, _half(e, element, a, i), _half(e, element, b, i)), c)
         result = e.bin("or", "i32", result, e.select(t, "i32", e.int(32, one << 16 * i), e.int(32, 0)))
+    return result
+
+
+@elementwise("set.packed")
+def set_integers_packed(e: Emitter, op: Op, a: str, b: str) -> str:
+    """Each element of the result is all ones or zero."""
+    packed = op.mods["type"]
+    bits = 8 if packed.endswith("x4") else 16
+    kind = TYPES[f"{packed[0]}{bits}"]
+    result = e.int(32, 0)
+    for shift in range(0, 32, bits):
+        x, y = (e.cast("trunc", "i32", e.bin("lshr", "i32", word, e.int(32, shift)), kind.llvm) for word in (a, b))
+        ones = e.int(32, (1 << bits) - 1 << shift)
+        result = e.bin("or", "i32", result, e.select(comparison(e, op, kind, x, y), "i32", ones, e.int(32, 0)))
     return result
 
 

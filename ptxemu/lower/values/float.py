@@ -112,6 +112,12 @@ def arithmetic(e: Emitter, op: Op, *xs: str) -> str:
     return finish(e, op, t, hardware_nan(e, name, t, xs, result))
 
 
+@elementwise("rcp.double", size=20)
+def reciprocal(e: Emitter, op: Op, x: str) -> str:
+    """``rcp.ftz.f64`` keeps subnormals, as the machine code of NVIDIA's assembler does."""
+    return hardware_nan(e, "rcp", "double", (x,), rounded(e, "rcp", "double", (x,), op.mods["round"]))
+
+
 @elementwise("add.f32x2", "sub.f32x2", "mul.f32x2", "fma.f32x2")
 def arithmetic_packed(e: Emitter, op: Op, *xs: str) -> str:
     mode = op.mods.get("round", "rn")
