@@ -355,7 +355,7 @@ enum {
 void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, void *slots);
 
 /* mma with .block_scale, m16n8k32 and m16n8k64, and tcgen05.mma also of k 96: `each` elements of a row of A, or of a column of B,
- * have a scale factor. */
+ * have a scale factor. Of a sparse A k counts the elements that it holds, of which each meets one of two of B. */
 typedef struct pe_scaled_site {
   uint32_t pos;
   uint16_t k, a, b; /* k, and PE_TYPE_* of multiplicands: of more than 32 each is a PE_TYPE_E2M1 in four bits */
@@ -363,6 +363,7 @@ typedef struct pe_scaled_site {
   uint16_t e4m3;    /* factors are e4m3 without a sign; 0: powers of two (ue8m0) */
   uint16_t slots[PE_MMA_OPERANDS][4]; /* of the registers of d, a, b and c */
   uint16_t factors[2];                /* of those of factors, of A and of B */
+  uint16_t sparse, metadata;          /* A is sparse; the slot of its metadata */
 } pe_scaled_site;
 
 /* Factors of A are from the byte `a_byte` on of one of two pairs of every four lanes, those of B of one of four. Faults unless all lanes

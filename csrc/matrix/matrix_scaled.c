@@ -79,22 +79,28 @@ PE_INLINE uint32_t element(const pe_scaled_site *site, uint32_t word, uint32_t i
   return in_bytes(site) ? word >> 8 * i & 255 : (word >> 4 * i & 15) << 2;
 }
 
-/* A row of A, or a column of B; `rows` of eight there are. */
-PE_INLINE void read_line(const pe_scaled_site *site, void *slots, uint32_t operand, uint32_t type, uint32_t number,
-                         uint32_t rows, line *to) {
-  uint32_t per_word = in_bytes(site) ? 4 : 8, bits[MOST], words = site->k / per_word;
+/* `count` elements of a row of A, or a column of B; `rows` of eight there are. */
+PE_INLINE void read_elements(const pe_scaled_site *site, void *slots, uint32_t operand, uint32_t number, uint32_t rows,
+                             uint32_t count, uint32_t *bits) {
+  uint32_t per_word = in_bytes(site) ? 4 : 8, words = count / per_word;
   fragment registers = {slots, site->slots[operand]};
   for (uint32_t i = 0; i < words; i++) {
     const uint32_t *lanes = register_at(registers, number / TILE + i / WORDS * rows);
     for (uint32_t j = 0; j < per_word; j++)
       bits[i * per_word + j] = element(site, lanes[number % TILE * WORDS + i % WORDS], j);
   }
-  decode(type, site->k, bits, to);
 }
 
-PE_FUSED static void read_lines(const pe_scaled_site *site, void *slots, line *a, line *b) {
-  for (uint32_t i = 0; i < ROWS; i++) read_line(site, slots, 1, site->a, i, ROWS / TILE, &a[i]);
-  for (uint32_t i = 0; i < COLUMNS; i++) read_line(site, slots, 2, site->b, i, 1, &b[i]);
+PE_FUSED static void read_lines(const pe_scaled_site *site, void *slots, line *a, line *b, uint32_t (*columns)[2 * MOST]) {
+  uint32_t bits[MOST];
+  for (uint32_t i = 0; i < ROWS; i++) {
+    read_elements(site, slots, 1, i, ROWS / TILE, site->k, bits);
+    decode(site->a, site->k, bits, &a[i]);
+  }
+  for (uint32_t i = 0; i < COLUMNS; i++) {
+    read_elements(site, slots, 2, i, 1, site->k << site->sparse, columns[i]);
+    if (!site->sparse) decode(site->b, site->k, columns[i], &b[i]);
+  }
 }
 
 static void decode_factor(const pe_scaled_site *site, uint32_t bits, uint32_t i, line *to) {
@@ -211,13 +217,37 @@ PE_INLINE uint32_t element_of_d(const pe_scaled_site *site, const line *a, const
                                       : sum_of_groups(a, b, site->k / GROUP, site->each, c));
 }
 
-PE_FUSED static void multiply(const pe_scaled_site *site, void *slots, const line *a, const line *b) {
+/* Of a column of B those elements that a row of a sparse A meets: two of four, or of four pairs. */
+PE_INLINE void choose_bits(const pe_scaled_site *site, const uint32_t *metadata, uint32_t row, const uint32_t *from,
+                           uint32_t *to) {
+  enum { CHUNKS = 16, IN_WORD = 8 };
+  uint32_t group = in_bytes(site) ? 1 : 2;
+  for (uint32_t chunk = 0; chunk < CHUNKS; chunk++, from += 4 * group) {
+    uint32_t word = metadata[row % TILE * WORDS + chunk / IN_WORD * 2 + row / TILE], indices = word >> chunk % IN_WORD * 4;
+    for (uint32_t i = 0; i < 2; i++)
+      for (uint32_t x = 0; x < group; x++) *to++ = from[(indices >> 2 * i & 3) * group + x];
+  }
+}
+
+/* Those elements of a column, decoded. */
+PE_INLINE void meet(const pe_scaled_site *site, const uint32_t *metadata, uint32_t row, const uint32_t *column, line *to) {
+  uint32_t chosen[MOST];
+  choose_bits(site, metadata, row, column, chosen);
+  decode(site->b, site->k, chosen, to);
+}
+
+PE_FUSED static void multiply(const pe_scaled_site *site, void *slots, const line *a, line *b,
+                              uint32_t (*columns)[2 * MOST]) {
   uint32_t fractions = format_of(site->a).fraction + format_of(site->b).fraction;
+  const uint32_t *metadata = site->sparse ? register_at((fragment){slots, &site->metadata}, 0) : NULL;
   for (uint32_t i = 0; i < WORDS; i++) {
     const uint32_t *c = register_at((fragment){slots, site->slots[3]}, i);
     uint32_t result[PE_WARP_LANES];
-    for (uint32_t lane = 0; lane < PE_WARP_LANES; lane++)
-      result[lane] = element_of_d(site, &a[lane / 4 + i / 2 * TILE], &b[lane % 4 * 2 + i % 2], fractions, c[lane]);
+    for (uint32_t lane = 0; lane < PE_WARP_LANES; lane++) {
+      uint32_t row = lane / 4 + i / 2 * TILE, column = lane % 4 * 2 + i % 2;
+      if (metadata) meet(site, metadata, row, columns[column], &b[column]);
+      result[lane] = element_of_d(site, &a[row], &b[column], fractions, c[lane]);
+    }
     memcpy(register_at((fragment){slots, site->slots[0]}, i), result, sizeof result);
   }
 }
@@ -225,12 +255,13 @@ PE_FUSED static void multiply(const pe_scaled_site *site, void *slots, const lin
 void pe_mma_scaled(pe_warp *w, const pe_scaled_site *site, uint32_t mask, void *slots, uint32_t a_byte, uint32_t a_pair,
                    uint32_t b_byte, uint32_t b_lane) {
   if (!pe_whole_warp(w, site->pos, mask)) return;
-  line a[ROWS], b[COLUMNS];
-  read_lines(site, slots, a, b);
+  line a[ROWS], b[COLUMNS] = {0};
+  uint32_t columns[COLUMNS][2 * MOST];
+  read_lines(site, slots, a, b, columns);
   for (uint32_t i = 0; i < ROWS; i++)
     read_factors(site, slots, 0, i % TILE * WORDS + a_pair % 2 * 2 + i / TILE, a_byte, &a[i]);
   for (uint32_t i = 0; i < COLUMNS; i++) read_factors(site, slots, 1, i * WORDS + b_lane % 4, b_byte, &b[i]);
-  multiply(site, slots, a, b);
+  multiply(site, slots, a, b, columns);
 }
 
 /* ---- tiles ---- */
@@ -246,18 +277,6 @@ PE_INLINE void read_bits(const pe_scaled_site *site, const pe_halves *tiles, uin
   }
 }
 
-/* Of a column of B those elements that a row of a sparse A meets: two of four, or of four pairs. */
-PE_INLINE void choose_bits(const pe_scaled_site *site, const uint32_t *metadata, uint32_t row, const uint32_t *from,
-                           uint32_t *to) {
-  enum { CHUNKS = 16, IN_WORD = 8 };
-  uint32_t group = in_bytes(site) ? 1 : 2;
-  for (uint32_t chunk = 0; chunk < CHUNKS; chunk++, from += 4 * group) {
-    uint32_t word = metadata[row % TILE * WORDS + chunk / IN_WORD * 2 + row / TILE], indices = word >> chunk % IN_WORD * 4;
-    for (uint32_t i = 0; i < 2; i++)
-      for (uint32_t x = 0; x < group; x++) *to++ = from[(indices >> 2 * i & 3) * group + x];
-  }
-}
-
 static void negate(uint32_t count, line *to) {
   for (uint32_t k = 0; k < count; k++) to->significand[k] = -to->significand[k], to->value[k] = -to->value[k];
 }
@@ -265,7 +284,7 @@ static void negate(uint32_t count, line *to) {
 PE_FUSED void pe_scaled_tiles(const pe_scaled_site *site, const pe_scaled_side *a, const pe_scaled_side *b,
                               const uint32_t *metadata, uint32_t columns, bool negated, uint32_t (*sums)[PE_WARP_LANES]) {
   uint32_t fractions = format_of(site->a).fraction + format_of(site->b).fraction, held = site->k == MOST ? 3 : 2;
-  uint32_t along = metadata ? 2 * held : held, bits[2 * MOST], chosen[MOST];
+  uint32_t along = metadata ? 2 * held : held, bits[2 * MOST];
   line left[ROWS], right = {0};
   memset(left, 0, sizeof left);
   for (uint32_t i = 0; i < ROWS; i++) {
@@ -280,10 +299,7 @@ PE_FUSED void pe_scaled_tiles(const pe_scaled_site *site, const pe_scaled_side *
     decode_factors(site, b->factors[x], b->byte, &right);
     for (uint32_t i = 0; i < ROWS; i++) {
       uint32_t *sum = &sums[x / TILE * 4 + i / TILE * 2 + x % 2][i % TILE * WORDS + x % TILE / 2];
-      if (metadata) {
-        choose_bits(site, metadata, i, bits, chosen);
-        decode(site->b, site->k, chosen, &right);
-      }
+      if (metadata) meet(site, metadata, i, bits, &right);
       *sum = element_of_d(site, &left[i], &right, fractions, *sum);
     }
   }

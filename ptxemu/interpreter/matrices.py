@@ -110,6 +110,7 @@ def mma(t: Translator, op: Op) -> Step:
 @method("mma_scaled")
 def mma_scaled(t: Translator, op: Op) -> Step:
     operands = [registers_of(t, op, name) for name in ("a", "b", "c", "fa", "fb")]
+    operands += [registers_of(t, op, "e")] if "variant" in op.mods else []
     sources, chosen = (
         [item for registers in operands for item in registers],
         [*t.readers(op["ia"], U16), *t.readers(op["ib"], U16)],
@@ -120,8 +121,10 @@ def mma_scaled(t: Translator, op: Op) -> Step:
         for index, slot in enumerate(slots):
             if number < 3:
                 constants.slots[number + 1][index] = slot
-            else:
+            elif number < 5:
                 constants.factors[number - 3] = slot
+            else:
+                constants.metadata = slot
     result = first + len(chosen)
     for index in range(len(op.dsts)):
         constants.slots[0][index] = result + index

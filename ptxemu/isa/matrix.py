@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.isa.fidelity import CHAINS, DEFINED, SPARSE_SUMS, SUMS, TENSOR_SUMS
-from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.table import row
 from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Warp Level Matrix Multiply-Accumulate Instructions"
@@ -143,17 +144,17 @@ SCALED = (
     ("m16n8k32", "mxf8f6f4", "?=scale_vec::1X", f"dtype=f32 atype={NARROW} btype={NARROW} ctype=f32 stype=ue8m0"),
     ("m16n8k64", "mxf4", "?=scale_vec::2X", f"{FOUR_BITS} stype=ue8m0"),
     ("m16n8k64", "mxf4nvf4", "=scale_vec::2X", f"{FOUR_BITS} stype=ue8m0"),
-    ("m16n8k64", "mxf4nvf4", "=scale_vec::4X", f"{FOUR_BITS} stype=ue4m3"),
+    ("m16n8k64", "mxf4nvf4", "=scale_vec::4X", f"{FOUR_BITS} stype=ue8m0,ue4m3"),
 )
+DOUBLED = {"m16n8k32": "m16n8k64", "m16n8k64": "m16n8k128"}  # shapes of a sparse A that holds as many elements
 for _shape, _kind, _scale, _types in SCALED:
-    row("mma", f"sync aligned shape={_shape} alayout=row blayout=col kind=kind::{_kind} block_scale scale{_scale} {_types}",
-        f"d:f32*4, a:b32*4, b:b32*2, c:f32*4, {FACTORS}", ptx="8.7", sm=120, flags="accelerated", lower="mma_scaled",
-        does=MULTIPLIES, bits=TENSOR_SUMS, chapter=CHAPTER)  # fmt: skip
-for _variant in ("", "variant=sp::ordered_metadata "):
-    row("mma", f"{_variant}sync aligned shape=m16n8k32,m16n8k64,m16n8k128 alayout=row blayout=col "
-        "kind=kind::mxf8f6f4,kind::mxf4,kind::mxf4nvf4 block_scale scale?=scale_vec::1X,scale_vec::2X,scale_vec::4X "
-        f"dtype=f32 atype={NARROW} btype={NARROW} ctype=f32 stype=ue8m0,ue4m3", "...", ptx="8.7", sm=120,
-        lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
+    _kinds = f"alayout=row blayout=col kind=kind::{_kind} block_scale scale{_scale} {_types}"
+    _row = partial(row, "mma", ptx="8.7", sm=120, gates="scale_vec::4X&ue8m0@9.1@120", lower="mma_scaled", does=MULTIPLIES,
+                   bits=TENSOR_SUMS, chapter=CHAPTER)  # fmt: skip
+    _row(f"sync aligned shape={_shape} {_kinds}", f"d:f32*4, a:b32*4, b:b32*2, c:f32*4, {FACTORS}", flags="accelerated")
+    _row(f"variant=sp::ordered_metadata sync aligned shape={DOUBLED[_shape]} {_kinds}",
+         f"d:f32*4, a:b32*4, b:b32*4, c:f32*4, e.whole:b32, immf:u32(0), {FACTORS}",
+         flags="accelerated" if _kind == "mxf8f6f4" else "accelerated specific")  # fmt: skip
 
 # ---------------------------------------------------------------- wmma
 

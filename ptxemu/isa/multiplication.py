@@ -44,10 +44,11 @@ def warpgroup_constants_of(op: Op, numerics: Numerics) -> dict[str, int]:
 
 def scaled_constants_of(op: Op) -> dict[str, int]:
     """Of ``mma`` with ``.block_scale``: all fields but where its registers are."""
-    _, _, k = dimensions(op.mods["shape"])
-    factors = {"kind::mxf8f6f4": 1, "kind::mxf4": 2, "kind::mxf4nvf4": 4 if op.mods["stype"] == "ue4m3" else 2}[op.mods["kind"]]
+    sparse = int("variant" in op.mods)
+    k = dimensions(op.mods["shape"])[2] >> sparse
+    factors = 1 if op.mods["kind"] == "kind::mxf8f6f4" else 4 if op.mods.get("scale") == "scale_vec::4X" else 2
     types = {name: int(getattr(lib, f"PE_TYPE_{op.mods[f'{name}type'].upper()}")) for name in "ab"}
-    return {"k": k, **types, "each": k // factors, "e4m3": int(op.mods["stype"] == "ue4m3")}
+    return {"k": k, **types, "each": k // factors, "e4m3": int(op.mods["stype"] == "ue4m3"), "sparse": sparse}
 
 
 KINDS = {"kind::f16": "f16", "kind::tf32": "tf32", "kind::f8f6f4": "e4m3"}

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import ptxemu
-from ptxemu.text.errors import Fault, UnsupportedError
+from ptxemu.text.errors import Fault
 from tests.support import matrix_model as model
 from tests.support.elementwise_oracle import F16, F32, Format
 from tests.support.matrix_model import Form
@@ -415,14 +415,3 @@ def test_illegal_forms(text: str) -> None:
     source = f"{HEAD}.visible .entry k()\n{{\n  .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %l<2>;\n  {text}\n  ret;\n}}\n"
     with pytest.raises(ptxemu.PtxError, match=":7:"):
         ptxemu.loads(source)
-
-
-def test_scaled_blocks_of_sparse_matrices_are_named_as_unsupported() -> None:
-    d, a = "{%f0,%f1,%f2,%f3}", "{%r0,%r1,%r2,%r3}"
-    form = "m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e3m2.e2m1.f32.ue8m0"
-    text = f"mma.sp::ordered_metadata.sync.aligned.{form} {d}, {a}, {a}, {d}, %r8, 0, %r6, {{0, 0}}, %r7, {{0, 0}};"
-    head = HEAD.replace("sm_90", "sm_120a")
-    source = f"{head}.visible .entry k()\n{{\n  .reg .b32 %r<9>; .reg .f32 %f<9>;\n  {text}\n  ret;\n}}\n"
-    module = ptxemu.loads(source, filename="narrow.ptx")
-    with pytest.raises(UnsupportedError, match=r"narrow.ptx:7: instruction 'mma.sp::ordered_metadata"):
-        module["k"][1, 32]()

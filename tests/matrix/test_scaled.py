@@ -17,6 +17,7 @@ TYPES = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1"]
 FOURS = [
     Form("mxf4", "e2m1", "e2m1", "ue8m0", 2, False), Form("mxf4", "e2m1", "e2m1", "ue8m0", 2, True),
     Form("mxf4nvf4", "e2m1", "e2m1", "ue8m0", 2, True), Form("mxf4nvf4", "e2m1", "e2m1", "ue4m3", 4, True),
+    Form("mxf4nvf4", "e2m1", "e2m1", "ue8m0", 4, True),
 ]  # fmt: skip
 FORMS = [*(Form("mxf8f6f4", a, b, "ue8m0", 1, a != b) for a, b in product(TYPES, TYPES)), *FOURS]
 HEAD = """\
@@ -32,26 +33,35 @@ HEAD = """\
 RESULT = "".join(f"  st.global.f32 [%out+{128 * i}], %f{i + 4};\n" for i in range(4)) + "  ret;\n}\n"
 
 
-def text_of(form: Form, places: tuple[int, int, int, int], registers: bool) -> str:
-    """A kernel of one multiplication: words are those of A, B, factors and C; registers say where factors are, or constants."""
-    loads = "".join(f"  ld.global.b32 %r{i}, [%words+{128 * i}];\n" for i in range(8))
-    loads += "".join(f"  ld.global.f32 %f{i}, [%words+{128 * (8 + i)}];\n" for i in range(4))
+def text_of(form: Form, places: tuple[int, int, int, int], registers: bool, sparse: bool = False) -> str:
+    """A kernel of one multiplication: words are those of A, B, factors, C and metadata; registers say where factors are, or
+    constants."""
+    words, name = (11, sparse_name(form)) if sparse else (8, form.name)
+    loads = "".join(f"  ld.global.b32 %r{i}, [%words+{128 * i}];\n" for i in range(words))
+    loads += "".join(f"  ld.global.f32 %f{i}, [%words+{128 * (words + i)}];\n" for i in range(4))
     loads += "".join(f"  mov.b16 %h{i}, {place};\n" for i, place in enumerate(places))
     chosen = [f"%h{i}" if registers else str(place) for i, place in enumerate(places)]
     d, c = ("{" + ", ".join(f"%f{i}" for i in range(first, first + 4)) + "}" for first in (4, 0))
-    a, b = "{%r0, %r1, %r2, %r3}", "{%r4, %r5}"
-    factors = f"%r6, {{{chosen[0]}, {chosen[1]}}}, %r7, {{{chosen[2]}, {chosen[3]}}}"
-    return f"{HEAD}{loads}  {form.name} {d}, {a}, {b}, {c}, {factors};\n{RESULT}"
+    a, b = "{%r0, %r1, %r2, %r3}", "{%r4, %r5, %r6, %r7}" if sparse else "{%r4, %r5}"
+    metadata, last = (", %r10, 0", 8) if sparse else ("", 6)
+    factors = f"%r{last}, {{{chosen[0]}, {chosen[1]}}}, %r{last + 1}, {{{chosen[2]}, {chosen[3]}}}"
+    return f"{HEAD}{loads}  {name} {d}, {a}, {b}, {c}{metadata}, {factors};\n{RESULT}"
+
+
+def sparse_name(form: Form) -> str:
+    """The instruction with a sparse A that holds as many elements."""
+    return form.name.replace("mma.", "mma.sp::ordered_metadata.").replace(f"n8k{form.k}", f"n8k{2 * form.k}")
 
 
 def texts() -> Iterator[str]:
     """Kernels with every form."""
     for form in FORMS:
         yield text_of(form, (0, 0, 0, 0), False)
+        yield text_of(form, (0, 0, 0, 0), False, sparse=True)
 
 
 def words_of(patterns: np.ndarray, form: Form, places: list[model.Place]) -> list[int]:
-    """The registers of a fragment, of elements in bytes, or of k 64 in four bits."""
+    """The registers of a fragment, of elements in bytes, or of more than k 32 in four bits."""
     if form.k == 32:
         return model.words(model.fragment(patterns, places), "u8")
     return model.words(model.fragment(patterns >> 2, places), "u4")
@@ -66,9 +76,10 @@ def factor_words(factors: np.ndarray, byte: int, lanes: list[int], rng: np.rando
 
 
 def check(form: Form, places: tuple[int, int, int, int], seed: int, engine: str = "jit", registers: bool = False,
-          special: bool = False) -> None:  # fmt: skip
+          special: bool = False, sparse: bool = False) -> None:  # fmt: skip
     rng = np.random.default_rng(seed)
-    a, b = (patterns(rng, type, (rows, form.k), special) for type, rows in ((form.a, 16), (form.b, 8)))
+    k = form.k << sparse  # of B
+    a, b = (patterns(rng, type, shape, special) for type, shape in ((form.a, (16, form.k)), (form.b, (8, k))))
     c = (rng.standard_normal((16, 8)) * rng.choice([0, 1, 1e-4, 1e5], (16, 8))).astype(np.float32)
     if special:
         c[rng.random((16, 8)) < 0.1] = np.inf
@@ -80,15 +91,19 @@ def check(form: Form, places: tuple[int, int, int, int], seed: int, engine: str 
     lanes_a = [row % 8 * 4 + places[1] * 2 + row // 8 for row in range(16)]
     lanes_b = [column * 4 + places[3] for column in range(8)]
     given = [
-        *words_of(a, form, model.places_a(16, form.k, kind)), *words_of(b.T, form, model.places_b(8, form.k, kind)),
+        *words_of(a, form, model.places_a(16, form.k, kind)), *words_of(b.T, form, model.places_b(8, k, kind)),
         *factor_words(fa, places[0], lanes_a, rng), *factor_words(fb, places[2], lanes_b, rng),
-        *model.words(model.fragment(c.view(np.uint32), model.places_c(16, 8)), "f32"),
     ]  # fmt: skip
+    metadata = [model.metadata(lane, kind, seed) for lane in range(32)] if sparse else []
+    given += [*metadata, *model.words(model.fragment(c.view(np.uint32), model.places_c(16, 8)), "f32")]
     out = np.zeros(128, np.uint32)
-    module = ptxemu.loads(text_of(form, places, registers), device=ptxemu.Device(engine=engine))
+    module = ptxemu.loads(text_of(form, places, registers, sparse), device=ptxemu.Device(engine=engine))
     module["k"][1, 32](np.array(given, np.uint32), out)
     found = model.matrix(model.elements(out, "f32"), model.places_c(16, 8), (16, 8))
-    np.testing.assert_array_equal(found, scaled.product(form, a, b, c.view(np.uint32), fa, fb))
+    like = model.Form(f"mma.sp.m16n8k{k}.s32.{kind}.{kind}.s32")
+    met = [b[:, columns] for columns in model.chosen(like, metadata, 0)] if sparse else [b] * 16
+    rows = [scaled.product(form, a[[i]], met[i], c.view(np.uint32)[[i]], fa[[i]], fb)[0] for i in range(16)]
+    np.testing.assert_array_equal(found, rows)
 
 
 def patterns(rng: np.random.Generator, type: str, shape: tuple[int, int], special: bool) -> np.ndarray:
@@ -106,6 +121,14 @@ def test_forms(form: Form) -> None:
     check(form, (0, 0, 0, 0), 2, special=True)
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name.split(".", 3)[3])
+def test_sparse_forms(form: Form) -> None:
+    """Each row of A meets those elements of B that its metadata name; factors are those of the elements that it holds."""
+    check(form, (0, 0, 0, 0), 1, sparse=True)
+    check(form, (0, 1, 0, 2), 2, special=True, sparse=True)
+
+
 @pytest.mark.parametrize("form", [FORMS[1], *FOURS], ids=lambda form: form.name.split(".", 3)[3])
 @pytest.mark.parametrize("registers", [False, True])
 def test_where_factors_are(form: Form, registers: bool) -> None:
@@ -117,6 +140,7 @@ def test_where_factors_are(form: Form, registers: bool) -> None:
 @pytest.mark.parametrize("form", [FORMS[7], *FOURS], ids=lambda form: form.name.split(".", 3)[3])
 def test_interpreted(form: Form) -> None:
     check(form, (0, 1, 0, 3), 5, engine="interpreter")
+    check(form, (0, 1, 0, 3), 6, engine="interpreter", sparse=True)
 
 
 def test_a_whole_warp_takes_part() -> None:

@@ -74,14 +74,15 @@ def mma(ctx: Context, op: Op) -> None:
 
 @effect("mma_scaled", size=60)
 def mma_scaled(ctx: Context, op: Op) -> None:
-    """mma with .block_scale."""
+    """mma and mma.sp with .block_scale."""
     slots = Slots(ctx)
     sources = [[slots.find(item, _kind(op, name)) for item in items_of(op[name])] for name in "abc"]
     factors = [slots.find(op[name], B32) for name in ("fa", "fb")]
+    metadata = slots.find(op["e"], B32) if "variant" in op.mods else 0
     first, stays = result_of(op, slots)
     registers = [[first + index for index in range(len(op.dsts))], *sources]
     site = ctx.site(
-        op, "pe_scaled_site", **scaled_constants_of(op), factors=factors,
+        op, "pe_scaled_site", **scaled_constants_of(op), factors=factors, metadata=metadata,
         slots=[[*used, *[0] * (4 - len(used))] for used in registers],
     )  # fmt: skip
     chosen = [
