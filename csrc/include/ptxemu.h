@@ -127,6 +127,9 @@ void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t 
 /* The same where the inline test is exact as well, and some lane of `mask` has failed it. Does not return. */
 void pe_refuse_lanes(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr);
 
+/* The lanes of `mask` store at addresses that are no multiples of `size`, in parts that are aligned. Does not return. */
+void pe_refuse_misaligned(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr);
+
 /* Bytes from an address on that can be read and written without a trap for as long as the program keeps the allocation; 0 if that is
  * not known. */
 uint64_t pe_reach(const pe_warp *w, uint64_t address);

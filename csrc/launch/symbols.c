@@ -29,6 +29,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_fault),
   SYMBOL(pe_check),
   SYMBOL(pe_refuse_lanes),
+  SYMBOL(pe_refuse_misaligned),
   SYMBOL(pe_reach),
   SYMBOL(pe_spread_64),
   SYMBOL(pe_spread_32),

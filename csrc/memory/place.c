@@ -114,6 +114,13 @@ noreturn void pe_refuse_lanes(pe_warp *w, uint32_t pos, uint32_t space, uint32_t
   pe_refuse_range(w, &access, first, addr[first], size);
 }
 
+noreturn void pe_refuse_misaligned(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask,
+                                   const uint64_t *addr) {
+  uint32_t first = (uint32_t)__builtin_ctz(mask);
+  pe_access access = {.pos = pos, .space = (uint16_t)space, .within = PE_ANYWHERE, .align = size};
+  pe_refuse(w, &access, PE_MISALIGNED, first, addr[first], size);
+}
+
 uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask,
                     const uint64_t *addr, const void *values) {
   pe_access access = {.pos = pos, .space = (uint16_t)space, .kind = (uint16_t)kind, .align = size, .values = values};

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
+from ptxemu.check import masked
 from ptxemu.check.calls import CallChecker
 from ptxemu.check.declarations import Declarer
 from ptxemu.check.flow import HANDLERS, label
@@ -299,10 +300,17 @@ class BodyChecker:
         else:
             dsts, srcs = plan.assemble(values)
         guard = None if ins.guard is None else self.guard(ins)
-        return Op(
+        op = Op(
             plan.row, plan.mods, dsts, srcs, plan.dst_types, plan.src_types, ins.pos, ins.end, plan.negs, guard,
             loc=ins.loc,
         )  # fmt: skip
+        return self._last_part(op, plan.stored) if plan.stored else op
+
+    def _last_part(self, op: Op, stored: tuple[bool, ...]) -> Op:
+        """The last op of a store that leaves out elements; the others are there."""
+        *before, last = masked.parts(op, stored)
+        self.items += before
+        return last
 
     def guard(self, ins: ast.Instruction) -> tuple[Reg, bool] | None:
         if ins.guard is None:

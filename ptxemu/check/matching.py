@@ -74,7 +74,7 @@ class _Matcher(Candidate):
         )
         return Plan(
             self.row, self.mods, self.defaults, parts, dst_types, tuple(src_types), self.negs(), *shape, limits,
-            self.orders(patterns), self.given(patterns),
+            self.orders(patterns), self.given(patterns), self.stored(),
         )  # fmt: skip
 
     def parts(self, patterns: list[OperandPattern]) -> tuple[Part, ...]:
@@ -101,6 +101,11 @@ class _Matcher(Candidate):
         seconds = (p.second.name for p, value in zip(patterns, self.values) if p.second and isinstance(value, Both))
         indirect = any(p.type in handles.OPAQUE and handles.indirect(value) for p, value in zip(patterns, self.values))
         return (*names, *(f"|{name}" for name in seconds), *([INDIRECT] if indirect else []))
+
+    def stored(self) -> tuple[bool, ...]:
+        """Which elements a store has, if it leaves out some."""
+        vector = self.values[1] if "masked" in self.row.traits else None
+        return tuple(item is not None for item in vector) if isinstance(vector, tuple) and None in vector else ()
 
     def patterns(self) -> list[OperandPattern]:
         """The patterns of the operands present, optional ones left out from the right until the number fits."""

@@ -52,6 +52,7 @@ class Plan:
     limits: tuple[tuple[int, tuple[range, ...]], ...] = ()  # the values that immediates may have
     orders: tuple[tuple[int, int], ...] = ()  # immediates that may not exceed others
     given: tuple[str, ...] = ()  # optional operands that are present: ``+name``, ``|name`` for a second destination, or INDIRECT
+    stored: tuple[bool, ...] = ()  # the elements that a store has, where it leaves out some
     remarks: tuple[tuple[str, str], ...] = ()  # (severity, message) for each use
 
     def assemble(self, values: list[Value]) -> tuple[tuple[Reg | None, ...], tuple[Operand, ...]]:

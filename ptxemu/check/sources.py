@@ -36,7 +36,7 @@ def problem(form: Candidate, kind: ScalarType, value: Value, index: int) -> str 
         return f"'{opcode}' takes a value here, not an address in brackets"
     vector = form.values[index]
     if value is None and "masked" in form.row.traits and isinstance(vector, tuple) and kind.bits * len(vector) == MASKED_BITS:
-        raise UnsupportedError(f"'_' among the elements that '{opcode}' stores is not supported")
+        return None if any(item is not None for item in vector) else f"'{opcode}' must store an element"
     return f"operand {index + 1} of '{opcode}' must be a register or a literal"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ptxemu._runtime import lib
 from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.translate import Reader, Translator, Writer, bits_of, method, nearest, write_all
 from ptxemu.ir.ops import Imm, Op, Reg, SymRef
@@ -55,6 +56,20 @@ def store(t: Translator, op: Op) -> Step:
         mask, at = addresses(warp, group, address)
         data = lane_data(warp, DATA, group, readers, size)
         warp.grid.call("pe_lanes_store", warp, pos, space, size, count, mask, at, data)
+
+    return step
+
+
+@method("_aligned")
+def aligned(t: Translator, op: Op) -> Step:
+    space, below, pos = op.mods.get("space", "generic"), op["size"].bits - 1, op.pos
+    address, code = t.address(op["a"], space), int(getattr(lib, f"PE_{space.upper()}"))
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        wild = [lane for lane in group if address(lane) & below]
+        if wild:
+            mask, at = addresses(warp, wild, address)
+            warp.grid.call("pe_refuse_misaligned", warp, pos, code, below + 1, mask, at)
 
     return step
 

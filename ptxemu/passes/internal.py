@@ -16,6 +16,10 @@ PARAM_LOAD = internal_row("_param_load", "d, [a]", lower="ld", does="reads [a] a
 PARAM_STORE = internal_row("_param_store", "[a], v", lower="st", does="writes [a] as v")
 FRAME_LOAD = internal_row("_frame_load", "d, [a]@local", lower="ld", does="reads [a] as d, varying in local")
 FRAME_STORE = internal_row("_frame_store", "[a]@local, v", lower="st", does="writes [a] as v")
+STORE_ONE = internal_row("_store_one", "[a], v", lower="st", does="writes [a] as v")  # parts of a store that leaves out elements
+STORE_TWO = internal_row("_store_two", "[a], v:*2", lower="st", does="writes [a] as v")
+STORE_FOUR = internal_row("_store_four", "[a], v:*4", lower="st", does="writes [a] as v")
+ALIGNED = internal_row("_aligned", "[a], size", does="faults")  # its address is aligned to all of its elements
 IN_FRAME = frozenset({FRAME_LOAD, FRAME_STORE})  # of large parameters and results: OUTGOING has seen to it that there is room
 INVALID_BRANCH = internal_row("_invalid_branch", does="leaves launch")
 INVALID_CALL = internal_row("_invalid_call", "callee", does="leaves launch")

@@ -381,6 +381,15 @@ def _lanes_of(ctx: Context, address: Addr, space: str) -> str:
     return _extended(ctx, ctx.vector, value, kind, space)
 
 
+def lanes_of(ctx: Context, address: Addr, space: str) -> str:
+    """The same of an operand that is no access."""
+    if isinstance(address.base, Reg):
+        return _lanes_of(ctx, address, space)
+    if isinstance(address.base, SymRef):
+        return ctx.splat("i64", symbol_address(ctx, address.base, address.offset))
+    return ctx.vector.int(64, address.base.bits + address.offset)
+
+
 def physical_lanes(ctx: Context, found: Access, addresses: str) -> str:
     """Host addresses of all lanes."""
     if found.space == "shared":

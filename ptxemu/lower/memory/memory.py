@@ -14,12 +14,14 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op, Operand, Reg, items_of
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import (
+    SPACES,
     Access,
     access,
     assure,
     checked_lanes,
     contiguous,
     host_pointer,
+    lanes_of,
     pattern_test,
     tested_lanes,
 )
@@ -227,6 +229,24 @@ def store(ctx: Context, op: Op) -> None:
         ctx.when(ctx.any(found.mask), run, None, [])
     else:
         run()
+
+
+@effect("_aligned")
+def aligned(ctx: Context, op: Op) -> None:
+    """Of a store whose parts are stored: its address is a multiple of the size of them all."""
+    space = op.mods.get("space", "generic")
+    addresses, size = lanes_of(ctx, op["a"], space), op["size"].bits
+    low = ctx.vector.bin("and", "i64", addresses, ctx.vector.int(64, size - 1))
+    off = ctx.bits_of(ctx.vector.icmp("ne", "i64", low, ctx.vector.int(64, 0)))
+    wild = ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(ctx.mask_of(op)), off)
+
+    def refuse() -> None:
+        ctx.call(
+            "void", "pe_refuse_misaligned", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(SPACES[space])),
+            ("i32", str(size)), ("i32", wild), ("ptr", ctx.in_memory("i64", addresses)), attributes="cold noreturn",
+        )  # fmt: skip
+
+    ctx.leave_if(ctx.scalar.icmp("ne", f"i{LANES}", wild, "0"), refuse)
 
 
 def _stored_bits(ctx: Context, item: Operand, kind: ScalarType) -> str:
