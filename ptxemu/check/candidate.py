@@ -29,7 +29,7 @@ class Candidate:
         self.values = values
         self.roles = roles
         self.typed = False  # whether a modifier gives the type of the current operand
-        relaxed = "relaxed" in self.row.traits or "relaxed" in self.row.flags
+        relaxed = "exact" not in self.row.flags and ("relaxed" in self.row.traits or "relaxed" in self.row.flags)
         self.relaxed = relaxed and not UNRELAXED.intersection(self.mods.values())
 
     def written(self) -> str:

@@ -87,8 +87,9 @@ row("st", "async sem?=weak space?=shared,shared::cta,shared::cluster completion=
 row("st", "async sem?=weak space?=shared,shared::cta,shared::cluster completion=mbarrier::complete_tx::bytes type=b128",
     "[a]:type, v:type, [m]:b64", ptx="9.2", sm=90, lower="st_async", flags="widened",
     does=f"{WRITES}, updates mbarrier [m]", chapter=CHAPTER)  # fmt: skip
-row("st", f"async mmio? sem=release scope=gpu,sys space?=global type=b16,u16,s16,{_ASYNC}", "[a]:type, v:type",
-    ptx="8.7", sm=100, lower="st_async", does=WRITES, chapter=CHAPTER)  # fmt: skip
+for _order in ("sem=release scope=gpu,sys", "mmio sem=release scope=sys"):
+    row("st", f"async {_order} space?=global type=b8,u8,s8,b16,u16,s16,{_ASYNC}", "[a]:type, v:type", ptx="8.7", sm=100,
+        lower="st_async", flags="exact", does=WRITES, chapter=CHAPTER)  # fmt: skip
 row("st", "bulk sem?=weak space?=shared::cta", "[a]:, size:u64, immzero:u64(0)", ptx="8.6", sm=100, lower="st_bulk",
     does="writes [a] for size", chapter=CHAPTER)  # fmt: skip
 

@@ -94,9 +94,10 @@ class Row(Struct, frozen=True, eq=False):
 
     ``flags`` are words for the checker: ``unified`` (not in independent texturing mode); ``specials`` (reads special registers);
     ``integer`` (results are integer registers, whatever type is written); ``relaxed`` (registers may be wider than the
-    instruction type); ``widened`` (addresses of 32 bits are valid in any state space); and those that say which versions and
-    targets have the row (:mod:`ptxemu.check.gates`): ``unsynced``, ``accelerated``, ``specific``, ``hopper``, ``blackwell``,
-    ``integers``, ``ultra``, ``tensors``, ``bytes``, ``rubin``, ``ada``, ``narrow``.
+    instruction type); ``exact`` (and not, though those of the opcode may); ``widened`` (addresses of 32 bits are valid in any
+    state space); and those that say which versions and targets have the row (:mod:`ptxemu.check.gates`): ``unsynced``,
+    ``accelerated``, ``specific``, ``hopper``, ``blackwell``, ``integers``, ``ultra``, ``tensors``, ``bytes``, ``rubin``, ``ada``,
+    ``narrow``.
 
     ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers, of several together
     (as ``cc&u64``), of an optional operand ``e`` (as ``+e``) and of an optional second destination ``p`` (as ``|p``).
