@@ -97,7 +97,7 @@ static void take(void) {
 }
 
 static bool is_code_of(const px_kernel *kernel, uint64_t address) {
-  for (unsigned i = 0; i < PX_VARIANTS; i++)
+  for (unsigned i = 0; i < PX_CODES; i++)
     if (kernel->codes[i] && pe_code_address(kernel->codes[i]) == address) return true;
   return false;
 }
@@ -123,7 +123,7 @@ static void tell_kernel(const px_kernel *kernel) {
 
 /* What a kernel has left, which is found with other things. */
 static void find_leaks(const px_kernel *kernel) {
-  for (unsigned i = 0; i < PX_VARIANTS; i++) {
+  for (unsigned i = 0; i < PX_CODES; i++) {
     if (!kernel->codes[i]) continue;
     uint64_t address = pe_code_address(kernel->codes[i]);
     pe_checker_find_leaks(checker, address);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "core.h"
 #include "nested.h"
 #include "px_check.h"
@@ -14,7 +15,7 @@
 
 enum { DEFAULT_DYNAMIC_SHARED = 48 << 10 };
 
-enum { LONGEST = 1 << 14, LONGEST_TIER = 32 };
+enum { LONGEST = 1 << 14, LONGEST_TIER = 32, LOOK_MS = 50 };
 static _Thread_local char problem_text[LONGEST];
 
 const char *px_module_problem(void) { return problem_text; }
@@ -208,7 +209,7 @@ cudaError_t px_module_open(const void *data, size_t size, px_module **out) {
 static void end_module(px_mortal *object) {
   px_module *module = (px_module *)object;
   for (uint64_t i = 0; module->kernels && i < module->count; i++) {
-    for (unsigned k = 0; k < PX_VARIANTS; k++) pe_code_release(module->kernels[i].codes[k]);
+    for (unsigned k = 0; k < PX_CODES; k++) pe_code_release(module->kernels[i].codes[k]);
     free(module->kernels[i].setup);
   }
   px_handles_lock();
@@ -234,34 +235,56 @@ static unsigned index_of(const char *variant) {
   return i;
 }
 
-static bool load(const px_kernel *kernel, const char *variant, pe_code **out) {
-  static const char *const tiers[] = {"best", "fast"};
-  char key[PE_KEY_BYTES];
+static bool load(const px_kernel *kernel, const char *variant, unsigned tier, pe_code **out) {
+  static const char *const tiers[PX_TIERS] = {"best", "fast"};
+  char name[LONGEST_TIER], key[PE_KEY_BYTES];
   const char *problem;
   pe_entry *entry;
-  for (unsigned i = 0; i < sizeof tiers / sizeof *tiers; i++) {
-    char tier[LONGEST_TIER];
-    px_check_tier(tiers[i], tier, sizeof tier);
-    const char *const parts[] = {"kernel", kernel->module->identity, tier, kernel->name, variant, pe_machine_identity()};
-    pe_key_of_texts(parts, sizeof parts / sizeof *parts, key);
-    if (!read_entry(key, PE_ENTRY_KERNEL, &entry)) continue;
-    bool linked = !pe_code_load(entry, out, &problem);
-    pe_entry_release(entry);
-    if (linked) return true;
-  }
-  return false;
+  px_check_tier(tiers[tier], name, sizeof name);
+  const char *const parts[] = {"kernel", kernel->module->identity, name, kernel->name, variant, pe_machine_identity()};
+  pe_key_of_texts(parts, sizeof parts / sizeof *parts, key);
+  if (!read_entry(key, PE_ENTRY_KERNEL, &entry)) return false;
+  bool linked = !pe_code_load(entry, out, &problem);
+  pe_entry_release(entry);
+  return linked;
+}
+
+static bool only_best(void) {
+  const char *given = getenv("PTXEMU_TIER");
+  return given && !strcmp(given, "best");
+}
+
+/* Whether it is time to look for better code than that which runs. */
+static bool is_due(px_kernel *kernel) {
+  struct timespec at;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &at);
+  int64_t now = (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
+  bool due = now - kernel->looked >= LOOK_MS;
+  if (due) kernel->looked = now;
+  return due;
+}
+
+/* The best code that is loaded or in the cache; NULL: there is none. Launches may still run code that better code takes the place of, so that
+ * both stay until the module ends. */
+static pe_code *loaded(px_kernel *kernel, const char *variant) {
+  unsigned index = index_of(variant);
+  pe_code **best = &kernel->codes[index], **fast = &kernel->codes[PX_VARIANTS + index];
+  if (*best || ((!*fast || is_due(kernel)) && load(kernel, variant, 0, best))) return *best;
+  if (!*fast && !only_best()) load(kernel, variant, 1, fast);
+  return *fast;
 }
 
 cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t block[3], pe_code **out) {
   const char *variant = pe_variant_of(block);
-  pe_code **code = &kernel->codes[index_of(variant)];
   cudaError_t error = cudaSuccess;
   pthread_mutex_lock(&kernel->module->lock);
-  if (!*code && !load(kernel, variant, code)) {
+  pe_code *code = loaded(kernel, variant);
+  if (!code) {
     error = compile(kernel->module, kernel->name, block);
-    if (!error && !load(kernel, variant, code)) error = not_made();
+    code = error ? NULL : loaded(kernel, variant);
+    if (!error && !code) error = not_made();
   }
   pthread_mutex_unlock(&kernel->module->lock);
-  *out = error ? NULL : *code;
+  *out = code;
   return error;
 }

@@ -14,7 +14,8 @@
 /* The hash of the sources: what another build has made is never used. */
 extern const char px_build[];
 
-enum { PX_VARIANTS = 7 }; /* kinds of block shapes */
+/* Tiers of code, the best first; kinds of block shapes. */
+enum { PX_TIERS = 2, PX_VARIANTS = 7, PX_CODES = PX_TIERS * PX_VARIANTS };
 
 typedef struct px_module px_module;
 struct px_setup;
@@ -24,10 +25,11 @@ typedef struct px_kernel {
   const char *name;
   const pe_kernel_facts *facts;
   const pe_parameter_facts *parameters;
-  uint32_t dynamic_shared;     /* most that a launch may have */
-  bool large_clusters;         /* clusters may have more blocks than all devices that have clusters can run */
-  struct px_setup *setup;      /* of launches of old, which the driver API was told in pieces (driver/setup.c); NULL: none */
-  pe_code *codes[PX_VARIANTS]; /* by kind of block shapes; NULL: not loaded */
+  uint32_t dynamic_shared;  /* most that a launch may have */
+  bool large_clusters;      /* clusters may have more blocks than all devices that have clusters can run */
+  struct px_setup *setup;   /* of launches of old, which the driver API was told in pieces (driver/setup.c); NULL: none */
+  pe_code *codes[PX_CODES]; /* by tier and kind of block shapes; NULL: not loaded */
+  int64_t looked;           /* when better code was last looked for, in ms */
 } px_kernel;
 
 struct px_module {

@@ -34,7 +34,7 @@ from ptxemu.device.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
 from ptxemu.dialects.host import Host, host_of
 from ptxemu.driver.device_runtime import with_device_runtime
 from ptxemu.driver.front import read_ptx
-from ptxemu.driver.program import Program, Settings
+from ptxemu.driver.program import Program, Settings, checked_tier
 from ptxemu.engine import Engine, Loaded, engine_of
 from ptxemu.ir.numerics import checked_like
 from ptxemu.process.lazy import lazy_property
@@ -52,9 +52,6 @@ FilePath = str | os.PathLike[str]
 MAX_OPT = 3
 TRUTHS = (int, np.bool_)  # what may say yes or no
 MAX_PREPARED = 256  # grids and blocks of a module that are remembered
-
-TIERS = ("auto", "fast", "best")
-TIER_VARIABLE = "PTXEMU_TIER"
 
 
 def load(
@@ -131,7 +128,7 @@ def loads(
         policy.setdefault("strict", True)
     chosen = language.check_options({name: str(value) for name, value in given.items()}, POLICY_FIELDS)
     settings = Settings(
-        strict, opt, dialect=language.name, options=tuple(sorted(chosen.items())), tier=_checked_tier(tier),
+        strict, opt, dialect=language.name, options=tuple(sorted(chosen.items())), tier=checked_tier(tier),
         like=(device.like if device is not None else "") if like is None else checked_like(like),
     )  # fmt: skip
     if device is not None and device.checks is not None:
@@ -574,13 +571,6 @@ def _with_named(kernel: KernelInfo, args: tuple[object, ...], named: Mapping[str
     if missing:
         raise InputError(f"kernel {kernel.name}: no value for parameter {', '.join(missing)}")
     return (*args, *(named[name] for name in rest))
-
-
-def _checked_tier(given: str | None) -> str:
-    tier, what = (os.environ.get(TIER_VARIABLE) or "auto", TIER_VARIABLE) if given is None else (given, "tier")
-    if not isinstance(tier, str) or tier not in TIERS:
-        raise InputError(f"{what} must be one of {', '.join(TIERS)}, not {shown(tier)}")
-    return tier
 
 
 def _checked_timeout(timeout: object) -> float | None:

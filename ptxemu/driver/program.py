@@ -27,12 +27,15 @@ from ptxemu.ir.observed import Observed
 from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import importing, new_lock
 from ptxemu.process.stages import COMPILE, stage
+from ptxemu.text.errors import InputError, shown
 from ptxemu.text.source import SourceFile, parts_of
 
 if TYPE_CHECKING:
     from ptxemu.driver.compile import Tier
     from ptxemu.ir.ops import Module
 
+TIERS = ("auto", "fast", "best")
+TIER_VARIABLE = "PTXEMU_TIER"
 LONG = 1.0  # seconds; a kernel that runs longer is worth better code
 MAX_BLOCKS = 256  # shapes of blocks that are remembered
 
@@ -65,6 +68,14 @@ class Settings:
     def from_json(cls, data: Mapping[str, Any]) -> Settings:
         pairs = tuple((str(name), str(value)) for name, value in data["options"])
         return cls(**{**data, "options": pairs})
+
+
+def checked_tier(given: str | None) -> str:
+    """The tier of settings; None: what the environment says. Raises InputError."""
+    tier, what = (os.environ.get(TIER_VARIABLE) or "auto", TIER_VARIABLE) if given is None else (given, "tier")
+    if not isinstance(tier, str) or tier not in TIERS:
+        raise InputError(f"{what} must be one of {', '.join(TIERS)}, not {shown(tier)}")
+    return tier
 
 
 @dataclass(slots=True, eq=False)

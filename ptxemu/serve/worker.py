@@ -14,7 +14,7 @@ from ptxemu.cache import Cache
 from ptxemu.checkers.kinds import observed_of, parse_checks
 from ptxemu.device.launch_limits import Extent
 from ptxemu.driver.device_runtime import with_device_runtime
-from ptxemu.driver.program import Program, Settings
+from ptxemu.driver.program import Program, Settings, checked_tier
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.numerics import checked_like
 from ptxemu.serve.child import Child
@@ -74,7 +74,8 @@ class Worker:
         texts, self.left_out = texts_of(image, arch)
         self.source = join(with_device_runtime([SourceFile(name, text) for name, text in texts.items()]))
         like, checks = os.environ.get(LIKE, ""), parse_checks(os.environ.get(CHECK, ""))
-        self.program = Program(self.source, Settings(like=checked_like(like), observed=observed_of(checks)), cache)
+        settings = Settings(like=checked_like(like), observed=observed_of(checks), tier=checked_tier(None))
+        self.program = Program(self.source, settings, cache)
         self.waiting: tuple[str, str, bool] | None = None
         self.running: dict[tuple[str, str, bool], Child] = {}
         self.queue: deque[Wanted] = deque()
@@ -158,7 +159,7 @@ class Worker:
         answer = child.channel.receive()
         how = child.died()
         answer = answer or [FAILED, f"the process that compiled kernel '{key[0]}' {how}".encode()]
-        if answer[2:] == [b"fast"]:
+        if answer[2:] == [b"fast"] and self.program.settings.tier == "auto":
             self.queue.append(Wanted(key[0], _block_of(key[1]), best=True))
         if self.waiting == key:
             self.waiting = None
