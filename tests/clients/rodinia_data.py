@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 GRID = 64
-MESH = (24, 16)  # cells along x and y
 
 
 def graph(path: Path, nodes: int = 4096, degree: int = 4) -> None:
@@ -22,12 +21,11 @@ def column(path: Path, low: float, high: float, count: int) -> None:
     np.savetxt(path, np.random.default_rng(2).uniform(low, high, count), fmt="%.6f")
 
 
-def mesh(path: Path) -> None:
+def mesh(path: Path, columns: int = 24, rows: int = 16) -> None:
     """A plane of cells for cfd: each with its volume, and the neighbour and the outward normal of its four faces.
 
     The lower side is a wall (-1), the others are far away (-2); neighbours count from 1.
     """
-    columns, rows = MESH
     lines = [str(columns * rows)]
     for cell in range(columns * rows):
         x, y = cell % columns, cell // columns
@@ -58,11 +56,11 @@ def hurricanes(path: Path, count: int = 2000) -> None:
     path.write_text(f"{records}\n")
 
 
-def tree(path: Path, count: int = 4000) -> None:
+def tree(path: Path, count: int = 4000, commands: str = "j 600 300\nk 1000\n") -> None:
     """Keys for b+tree, behind their number, and the commands: ranges, then single keys."""
     keys = np.random.default_rng(5).permutation(count)
     path.write_text(f"{count}\n" + "\n".join(map(str, keys)) + "\n")
-    path.with_name("tree.commands").write_text("j 600 300\nk 1000\n")
+    path.with_name("tree.commands").write_text(commands)
 
 
 def symbols(path: Path, count: int = 65536) -> None:

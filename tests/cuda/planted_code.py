@@ -1,4 +1,4 @@
-"""A program for test_cuda_tiers.py: launches a kernel, puts other code for it into the cache as that of a tier, and launches again.
+"""A program for test_cuda_tiers.py: launches a kernel, puts other code for it into the cache, as a tier's, and launches again.
 
 Prints what both launches store: 1 is the kernel's own, 2 what the other code stores.
 """
