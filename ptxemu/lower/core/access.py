@@ -420,8 +420,9 @@ def stored_addresses(ctx: Context, found: Access) -> str:
     return place
 
 
-def tested_lanes(ctx: Context, found: Access, rare: bool) -> str:
-    """Host addresses of all lanes after the test: inline, or by the runtime where a pattern's own test has failed."""
+def tested_lanes(ctx: Context, found: Access, rare: bool) -> tuple[str, str]:
+    """Host addresses of all lanes after the test: inline, or by the runtime where a pattern's own test has failed. In shared
+    memory offsets, and where they start."""
     addresses = vector_addresses(ctx, found)
     if rare and not found.safe:
         check(ctx, found, ctx.in_memory("i64", addresses))
@@ -429,7 +430,9 @@ def tested_lanes(ctx: Context, found: Access, rare: bool) -> str:
         assure(ctx, found)
     elif not found.safe:
         verify(ctx, found, addresses)
-    return physical_lanes(ctx, found, addresses)
+    if found.space == "shared":
+        return addresses, ctx.field("shared_base")
+    return physical_lanes(ctx, found, addresses), "0"
 
 
 def local_bases(ctx: Context) -> str:

@@ -12,21 +12,31 @@ from ptxemu.lower.core.context import MASK, WORD, Context
 POINTERS = f"<{LANES} x ptr>"
 
 
-def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, rare: bool = False) -> str:
+def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, start: str = "0", rare: bool = False) -> str:
     """One ``bits``-wide integer of every active lane from host addresses + ``offset``; zero in the other lanes.
 
-    ``rare`` keeps the code out of line whatever the CPU.
+    With a ``start``, an i64, addresses are offsets from there, less than 2**31: one instruction takes twice as many of these as
+    of whole addresses. ``rare`` keeps the code out of line whatever the CPU.
     """
     whole = f"<{LANES} x {bits}>"
     if ctx.target.gathers(int(bits[1:])) and not rare:
-        if offset:
-            addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
         name = f"llvm.masked.gather.v{LANES}{bits}.v{LANES}p0"
         ctx.declare(name, f"declare {whole} @{name}({POINTERS}, {MASK}, {whole})")
-        pointers = ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
+        pointers = _pointers(ctx, addresses, offset, start)
         align = int(bits[1:]) // 8
         return ctx.inst(f"call {whole} @{name}({POINTERS} align {align} {pointers}, {MASK} {mask}, {whole} zeroinitializer)")
-    return gather_stored(ctx, bits, ctx.in_memory("i64", addresses), str(offset), mask)
+    return gather_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), mask)
+
+
+def _pointers(ctx: Context, addresses: str, offset: int, start: str) -> str:
+    """To where the lanes' elements are, in the form that LLVM makes the best instruction of."""
+    if start != "0":
+        first = ctx.inst(f"inttoptr i64 {sum_of(ctx, start, offset)} to ptr")
+        index = ctx.vector.cast("trunc", "i64", addresses, "i32")
+        return ctx.inst(f"getelementptr i8, ptr {first}, <{LANES} x i32> {index}")
+    if offset:
+        addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
+    return ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
 
 
 def gather_stored(ctx: Context, bits: str, addresses: str, plus: str, mask: str) -> str:
@@ -37,19 +47,19 @@ def gather_stored(ctx: Context, bits: str, addresses: str, plus: str, mask: str)
     return ctx.inst(f"load {whole}, ptr {out}, align 64")
 
 
-def scatter(ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, rare: bool = False) -> None:
-    """Store one element of every active lane, in ascending lane order."""
+def scatter(
+    ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, start: str = "0", rare: bool = False
+) -> None:
+    """Store one element of every active lane, in ascending lane order; the places are those of :func:`gather`."""
     if ctx.target.gathers(int(bits[1:])) and not rare:
-        if offset:
-            addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
         whole = f"<{LANES} x {bits}>"
         name = f"llvm.masked.scatter.v{LANES}{bits}.v{LANES}p0"
         ctx.declare(name, f"declare void @{name}({whole}, {POINTERS}, {MASK})")
-        pointers = ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
+        pointers = _pointers(ctx, addresses, offset, start)
         align = int(bits[1:]) // 8
         ctx.stmt(f"call void @{name}({whole} {value}, {POINTERS} align {align} {pointers}, {MASK} {mask})")
         return
-    scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), str(offset), value, mask)
+    scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), value, mask)
 
 
 def scatter_stored(ctx: Context, bits: str, addresses: str, plus: str, value: str, mask: str) -> None:

@@ -109,8 +109,8 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
             stored, plus = checked_lanes(ctx, found)
             places = [sum_of(ctx, plus, index * kind.bytes) for index in range(count)]
             return [gather_stored(ctx, bits, stored, place, mask) for place in places]
-        host = tested_lanes(ctx, found, rare)
-        return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare) for index in range(count)]
+        host, start = tested_lanes(ctx, found, rare)
+        return [gather(ctx, bits, host, index * kind.bytes, mask, start=start, rare=rare) for index in range(count)]
 
     formed = expected(ctx, found) if found.shape is None and kind.bits <= 64 else None
     whole = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
@@ -134,7 +134,8 @@ def _places_at_once(ctx: Context, found: Access, rare: bool) -> tuple[str, str]:
     """Where lanes access all their items at once: the addresses of a vector of i64 that holds them, and what is to be added."""
     if rare and found.space != "local":
         return checked_lanes(ctx, found)
-    return ctx.in_memory("i64", tested_lanes(ctx, found, rare)), "0"
+    addresses, plus = tested_lanes(ctx, found, rare)
+    return ctx.in_memory("i64", addresses), plus
 
 
 def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> Load | None:
@@ -289,9 +290,9 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
             for index, value in enumerate(values):
                 scatter_stored(ctx, bits, stored, sum_of(ctx, plus, index * kind.bytes), value, mask)
             return []
-        host = tested_lanes(ctx, found, rare)
+        host, start = tested_lanes(ctx, found, rare)
         for index, value in enumerate(values):
-            scatter(ctx, bits, host, index * kind.bytes, value, mask, rare=rare)
+            scatter(ctx, bits, host, index * kind.bytes, value, mask, start=start, rare=rare)
         return []
 
     def in_runs(formed: Runs, pointers: list[str]) -> list[str]:
