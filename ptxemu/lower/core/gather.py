@@ -6,10 +6,13 @@ lanes (csrc/memory/lanes.c).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import MASK, WORD, Context
 
 POINTERS = f"<{LANES} x ptr>"
+HALF = LANES // 2
 
 
 def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, start: str = "0", rare: bool = False) -> str:
@@ -18,25 +21,63 @@ def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, s
     With a ``start``, an i64, addresses are offsets from there, less than 2**31: one instruction takes twice as many of these as
     of whole addresses. ``rare`` keeps the code out of line whatever the CPU.
     """
-    whole = f"<{LANES} x {bits}>"
-    if ctx.target.gathers(int(bits[1:])) and not rare:
-        name = f"llvm.masked.gather.v{LANES}{bits}.v{LANES}p0"
-        ctx.declare(name, f"declare {whole} @{name}({POINTERS}, {MASK}, {whole})")
-        pointers = _pointers(ctx, addresses, offset, start)
-        align = int(bits[1:]) // 8
-        return ctx.inst(f"call {whole} @{name}({POINTERS} align {align} {pointers}, {MASK} {mask}, {whole} zeroinitializer)")
-    return gather_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), mask)
+    if not ctx.target.gathers(int(bits[1:])) or rare:
+        return gather_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), mask)
+    if start == "0":
+        return _gathered(ctx, bits, LANES, _pointers(ctx, addresses, offset), mask)
+
+    def load(half: int, pointers: str, on: str) -> list[str]:
+        return [_gathered(ctx, bits, HALF, pointers, on)]
+
+    kind = f"<{HALF} x {bits}>"
+    (low,), (high,) = _by_halves(ctx, addresses, sum_of(ctx, start, offset), mask, load, [kind])
+    return _shuffled(ctx, kind, low, high, range(LANES))
 
 
-def _pointers(ctx: Context, addresses: str, offset: int, start: str) -> str:
-    """To where the lanes' elements are, in the form that LLVM makes the best instruction of."""
-    if start != "0":
-        first = ctx.inst(f"inttoptr i64 {sum_of(ctx, start, offset)} to ptr")
-        index = ctx.vector.cast("trunc", "i64", addresses, "i32")
-        return ctx.inst(f"getelementptr i8, ptr {first}, <{LANES} x i32> {index}")
+def _gathered(ctx: Context, bits: str, count: int, pointers: str, mask: str) -> str:
+    whole, places, on = f"<{count} x {bits}>", f"<{count} x ptr>", f"<{count} x i1>"
+    name = f"llvm.masked.gather.v{count}{bits}.v{count}p0"
+    ctx.declare(name, f"declare {whole} @{name}({places}, {on}, {whole})")
+    align = int(bits[1:]) // 8
+    return ctx.inst(f"call {whole} @{name}({places} align {align} {pointers}, {on} {mask}, {whole} zeroinitializer)")
+
+
+def _pointers(ctx: Context, addresses: str, offset: int) -> str:
     if offset:
         addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
     return ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
+
+
+def _by_halves(
+    ctx: Context, offsets: str, start: str, mask: str, body: Callable[[int, str, str], Sequence[str]], types: Sequence[str]
+) -> list[list[str]]:
+    """What a body makes of each half of the lanes: its number, its pointers and its mask; zeros where all of its lanes are off.
+
+    One instruction serves half a warp, and takes as long where lanes are off, which in small blocks, and where tiles are as wide
+    as half a warp, those of a half often are.
+    """
+    first, indexes = ctx.inst(f"inttoptr i64 {start} to ptr"), ctx.vector.cast("trunc", "i64", offsets, "i32")
+
+    def half_of(kind: str, whole: str, half: int) -> str:
+        return _shuffled(ctx, f"<{LANES} x {kind}>", whole, "poison", range(half * HALF, (half + 1) * HALF))
+
+    def of(half: int) -> list[str]:
+        on, width = half_of("i1", mask, half), f"i{HALF}"
+        some = ctx.scalar.icmp("ne", width, ctx.inst(f"bitcast <{HALF} x i1> {on} to {width}"), "0")
+
+        def run() -> Sequence[str]:
+            index = half_of("i32", indexes, half)
+            return body(half, ctx.inst(f"getelementptr i8, ptr {first}, <{HALF} x i32> {index}"), on)
+
+        return ctx.when(some, run, None, types)
+
+    return [of(0), of(1)]
+
+
+def _shuffled(ctx: Context, kind: str, a: str, b: str, lanes: range) -> str:
+    """These lanes of two vectors."""
+    chosen = ", ".join(f"i32 {lane}" for lane in lanes)
+    return ctx.inst(f"shufflevector {kind} {a}, {kind} {b}, <{len(lanes)} x i32> <{chosen}>")
 
 
 def gather_stored(ctx: Context, bits: str, addresses: str, plus: str, mask: str) -> str:
@@ -51,15 +92,27 @@ def scatter(
     ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, start: str = "0", rare: bool = False
 ) -> None:
     """Store one element of every active lane, in ascending lane order; the places are those of :func:`gather`."""
-    if ctx.target.gathers(int(bits[1:])) and not rare:
-        whole = f"<{LANES} x {bits}>"
-        name = f"llvm.masked.scatter.v{LANES}{bits}.v{LANES}p0"
-        ctx.declare(name, f"declare void @{name}({whole}, {POINTERS}, {MASK})")
-        pointers = _pointers(ctx, addresses, offset, start)
-        align = int(bits[1:]) // 8
-        ctx.stmt(f"call void @{name}({whole} {value}, {POINTERS} align {align} {pointers}, {MASK} {mask})")
+    if not ctx.target.gathers(int(bits[1:])) or rare:
+        scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), value, mask)
         return
-    scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), value, mask)
+    if start == "0":
+        _scattered(ctx, bits, LANES, _pointers(ctx, addresses, offset), value, mask)
+        return
+
+    def store(half: int, pointers: str, on: str) -> list[str]:
+        lanes = range(half * HALF, (half + 1) * HALF)
+        _scattered(ctx, bits, HALF, pointers, _shuffled(ctx, f"<{LANES} x {bits}>", value, "poison", lanes), on)
+        return []
+
+    _by_halves(ctx, addresses, sum_of(ctx, start, offset), mask, store, [])
+
+
+def _scattered(ctx: Context, bits: str, count: int, pointers: str, value: str, mask: str) -> None:
+    whole, places, on = f"<{count} x {bits}>", f"<{count} x ptr>", f"<{count} x i1>"
+    name = f"llvm.masked.scatter.v{count}{bits}.v{count}p0"
+    ctx.declare(name, f"declare void @{name}({whole}, {places}, {on})")
+    align = int(bits[1:]) // 8
+    ctx.stmt(f"call void @{name}({whole} {value}, {places} align {align} {pointers}, {on} {mask})")
 
 
 def scatter_stored(ctx: Context, bits: str, addresses: str, plus: str, value: str, mask: str) -> None:
