@@ -49,6 +49,7 @@ bench: $(READY)
 	$(if $(shell command -v nvcc),$(BIN)/python bench/launch.py --json out/launch.json)
 	$(BIN)/python bench/checkers.py --json out/checkers.json && $(BIN)/python bench/seeded.py --json out/seeded.json
 	$(BIN)/python bench/suite.py
+	$(if $(RODINIA),$(BIN)/python -m bench.rodinia $(RODINIA) --json out/rodinia.json)
 
 # Of which `make test` runs a part.
 SAMPLED = $(shell grep -rlE 'mark\.sampled|EVERY_FORM' tests --include='test_*.py')
