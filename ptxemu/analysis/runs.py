@@ -33,9 +33,16 @@ class Runs:
         return range(0, LANES, self.width)
 
 
-def runs_of(offsets: tuple[int, ...], size: int) -> Runs | None:
-    """The runs that offsets of lanes form with accesses of ``size`` bytes; the widest ones."""
-    for width in WIDTHS:
+def within(found: Shape, width: int) -> Shape:
+    """A shape relative to the first lane of each group of ``width``."""
+    firsts = found.offsets[::width]
+    offsets = tuple(offset - firsts[lane // width] for lane, offset in enumerate(found.offsets))
+    return Shape(offsets, min(found.zeros, *map(trailing_zeros, map(abs, firsts))), found.high, found.widenings)
+
+
+def runs_of(offsets: tuple[int, ...], size: int, widest: int = LANES) -> Runs | None:
+    """The runs that offsets of lanes form with accesses of ``size`` bytes; the widest ones, of ``widest`` lanes at most."""
+    for width in (width for width in WIDTHS if width <= widest):
         for step in (size, 0):
             groups = (offsets[first : first + width] for first in range(0, LANES, width))
             if all(group == tuple(group[0] + step * lane for lane in range(width)) for group in groups):
@@ -58,7 +65,7 @@ class Expected:
         for width in WIDTHS:
             groups = self._groups.setdefault(width, _Groups(self._uniformity, self._makers, width))
             found = groups.shape(address.base)
-            if found is not None and (runs := runs_of(found.offsets, size)) is not None and runs.width >= width:
+            if found is not None and (runs := runs_of(found.offsets, size, width)) is not None and runs.width == width:
                 return runs
         return None
 
@@ -97,10 +104,8 @@ class _Groups:
         return self._known[operand]
 
     def _within(self, found: Shape) -> Shape:
-        """A shape relative to the first lane of each group."""
-        firsts = found.offsets[:: self._width]
-        offsets = tuple(offset - firsts[lane // self._width] for lane, offset in enumerate(found.offsets))
-        return Shape(offsets, min(found.zeros, *map(trailing_zeros, map(abs, firsts))), found.high)
+        found = within(found, self._width)
+        return Shape(found.offsets, found.zeros, found.high)
 
     def _made(self, maker: Op | Phi | None) -> Shape | None:
         if maker is None or self._depth == DEPTH:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ptxemu.analysis import shape as shapes
 from ptxemu.analysis.geometry import tid_shape
@@ -20,16 +20,19 @@ from ptxemu.ir.graph import Block, Graph, reads
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec, items_of
 from ptxemu.passes.divergence import LANE_MASKS, varies_by_effect
 
+if TYPE_CHECKING:
+    from ptxemu.analysis.grouped import Grouped
+
 UNIFORM = shapes.uniform(LANES)
 
 
-class _Unknown(Enum):
+class Unknown(Enum):
     """Not computed yet (the top of the lattice)."""
 
     UNKNOWN = 0
 
 
-UNKNOWN = _Unknown.UNKNOWN
+UNKNOWN = Unknown.UNKNOWN
 
 
 class Shapes(Protocol):
@@ -47,8 +50,11 @@ Transfer = Callable[[Shapes, Op], Shape | None]
 class Uniformity:
     """Shapes by register (``shape``) and the linearized control flow they lead to (``linear``).
 
-    ``corrections``: patterns may be widened where only a test at run time can tell whether lanes wrap.
+    ``corrections``: patterns may be widened where only a test at run time can tell whether lanes wrap.  ``grouped``: the values
+    that are kept by groups of lanes, where code may do so.
     """
+
+    grouped: Grouped | None = None
 
     def __init__(self, graph: Graph, variant: str, independent: bool = False, corrections: bool = True) -> None:
         self.variant = variant
@@ -145,7 +151,7 @@ class Uniformity:
                     if isinstance(value, Reg):
                         self._update(value, None)
 
-    def _update(self, reg: Reg, new: Shape | _Unknown | None) -> None:
+    def _update(self, reg: Reg, new: Shape | Unknown | None) -> None:
         if new is UNKNOWN:
             return
         if reg in self.known:
@@ -169,7 +175,7 @@ class Uniformity:
             if old is not None and (new := self._phi(args, waits)) is not old:
                 self._update(dst, new)
 
-    def _phi(self, args: tuple[Reg | Imm, ...], waits: bool) -> Shape | _Unknown | None:
+    def _phi(self, args: tuple[Reg | Imm, ...], waits: bool) -> Shape | Unknown | None:
         """What all arguments have in common.
 
         The corrections of a widening are those of its last run, so that no value may have them still when it runs again. None
@@ -180,7 +186,7 @@ class Uniformity:
         if waits and not (isinstance(args[0], Imm) and _same(args)):
             return None  # lanes arrive at different times, perhaps with one register's values of different iterations
         known = self.known
-        result: Shape | _Unknown | None = UNKNOWN
+        result: Shape | Unknown | None = UNKNOWN
         for arg in args:
             found = known.get(arg, UNKNOWN) if isinstance(arg, Reg) else self.shape(arg)
             if found is None:
@@ -191,7 +197,7 @@ class Uniformity:
             result = shapes.unbounded(result)
         return result
 
-    def results(self, op: Op) -> Shape | _Unknown | None:
+    def results(self, op: Op) -> Shape | Unknown | None:
         """The common shape of an op's results."""
         if any(isinstance(reg, Reg) and reg not in self.known for reg in _inputs(op)):
             return UNKNOWN

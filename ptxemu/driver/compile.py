@@ -11,6 +11,7 @@ import llvmlite
 
 from ptxemu import dialects
 from ptxemu.analysis.brief import is_brief
+from ptxemu.analysis.grouped import Grouped
 from ptxemu.analysis.notes import Subject, notes_of
 from ptxemu.analysis.rows import along_rows
 from ptxemu.analysis.uniformity import Uniformity
@@ -254,6 +255,9 @@ def lower_bodies(
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)
     chosen, cost, shapes, independent = _choose(bodies, threaded, after)
+    if not chosen and not options.observed:
+        for uniformity in shapes[1:] if independent else shapes:
+            uniformity.grouped = Grouped(uniformity)
     survivors = None if chosen or independent else survivors_of(graphs, shapes[0])
     alone = survivors is not None and not survivors.block_of
     rows = alone and not tells_order(options.observed) and along_rows(graphs[0], shapes[0])

@@ -20,6 +20,9 @@ PLACE = """
 """
 """Of the thread: its coordinates r2 and r3, its number r5, and its place r6 in a matrix of rows of r1."""
 
+MOVED = "setp.eq.u32 %p1, %r1, 7; @%p1 add.u32 %r6, %r6, 20;"
+"""After which only a test can tell whether the places of a row are side by side."""
+
 
 def text(body: str, declarations: str = "") -> str:
     return kernel(PLACE + body, PARAMETERS, declarations)
@@ -68,7 +71,7 @@ def test_rows_of_a_matrix(block: tuple[int, int], kind: str) -> None:
 
 
 def test_code_looks_for_runs() -> None:
-    program = text(f"{at('%rd5', '%r6', '%rd2')} ld.global.u32 %r20, [%rd5]; st.global.u32 [%rd5], %r20;")
+    program = text(f"{MOVED} {at('%rd5', '%r6', '%rd2')} ld.global.u32 %r20, [%rd5]; st.global.u32 [%rd5], %r20;")
     assert in_runs(program, "x16")
     assert in_runs(program, "x8")
     assert not in_runs(program, "row")
@@ -78,7 +81,7 @@ def test_code_looks_for_runs() -> None:
 def test_accesses_off_one_base_are_looked_at_once() -> None:
     loads = "ld.global.u32 %r20, [%rd5]; ld.global.u32 %r21, [%rd5+8]; add.u32 %r20, %r20, %r21; st.global.u32 [%rd5+4], %r20;"
     options = compile.Options(cpu="x86-64-v4", variant="x16")
-    code = str(compile.emit(compile.front(text(f"{at('%rd5', '%r6', '%rd2')} {loads}")), "k", options, "llvm"))
+    code = str(compile.emit(compile.front(text(f"{MOVED} {at('%rd5', '%r6', '%rd2')} {loads}")), "k", options, "llvm"))
     assert code.count("icmp eq <32 x i64>") == 1
 
 

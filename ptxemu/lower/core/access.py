@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from ptxemu._runtime import lib
 from ptxemu.analysis.shape import Shape
@@ -20,6 +21,7 @@ from ptxemu.lower.core.context import WORD, Context
 from ptxemu.lower.core.distributed import Windows
 from ptxemu.lower.core.emit import Emitter
 from ptxemu.lower.core.gather import beyond, outside
+from ptxemu.lower.core.grouped import bases_of, lanes_of
 from ptxemu.lower.core.layout import STARTS
 from ptxemu.lower.core.literals import offsets_literal
 from ptxemu.passes.internal import IN_FRAME
@@ -58,9 +60,8 @@ class Access:
     """One access, as the row of its instruction states it: what is tested, observed and named in faults.
 
     The lanes of ``mask`` read, write or update (``kind``: PE_READ ...) ``bytes`` bytes each, None if only the execution tells
-    how many, at ``base``, a scalar i64 when ``shape`` is a pattern, else a vector.  ``base`` is the address as the program
-    sees it (an offset in shared and local space).  ``safe``: known to be aligned and in range without a test.  ``narrow``: a
-    vector of addresses before it was extended from 32 bits, "" if there is none.
+    how many.  ``safe``: known to be aligned and in range without a test.  ``made``: what makes ``base`` and ``narrow``, which
+    costs nothing a second time, or only where it is needed.  ``grouped``: the address has one base for each group of lanes.
     """
 
     op: Op
@@ -69,10 +70,21 @@ class Access:
     space: str
     bytes: int | None
     mask: str
-    base: str
+    made: Callable[[], tuple[str, str]]
     shape: Shape | None
     safe: bool = False
-    narrow: str = ""
+    grouped: bool = False
+
+    @property
+    def base(self) -> str:
+        """A scalar i64 when ``shape`` is a pattern, else a vector: the address as the program sees it (an offset in shared and
+        local space)."""
+        return self.made()[0]
+
+    @property
+    def narrow(self) -> str:
+        """A vector of addresses before it was extended from 32 bits, "" if there is none."""
+        return self.made()[1]
 
     @property
     def size(self) -> int:
@@ -115,12 +127,16 @@ def access(ctx: Context, op: Op, name: str, mask: str = "") -> Access:
     stated = op.access_of(name)
     address, space, size = stated.address, stated.space, stated.bytes
     assert isinstance(address, Addr)
-    shape, safe, narrow = ctx.shape(address), False, ""
+    shape, safe, base, narrow = ctx.shape(address), False, "", ""
+    kind = int(KINDS[stated.stated.kind])
     if isinstance(address.base, SymRef):
         base = symbol_address(ctx, address.base, address.offset)
         safe = size is not None and _static(ctx, space, address, size)
     elif isinstance(address.base, Imm):
         base = str(address.base.bits + address.offset)
+    elif ctx.is_grouped(address.base) and space != CLUSTER:
+        lanes = partial(_computed, ctx, op, address, shape, space)
+        return Access(op, kind, address, space, size, mask or ctx.mask_of(op), lanes, shape, grouped=True)
     else:
         base, narrow = _computed(ctx, op, address, shape, space)
         if space == CLUSTER:
@@ -128,8 +144,7 @@ def access(ctx: Context, op: Op, name: str, mask: str = "") -> Access:
         safe = op in ctx.trusted or (op.row in IN_FRAME and size is not None and address.offset % size == 0)
     if space == CLUSTER:  # a variable, or a number
         space = "shared"
-    kind = int(KINDS[stated.stated.kind])
-    return Access(op, kind, address, space, size, mask or ctx.mask_of(op), base, shape, safe, narrow)
+    return Access(op, kind, address, space, size, mask or ctx.mask_of(op), lambda: (base, narrow), shape, safe)
 
 
 def _distributed(ctx: Context, op: Op, stated: MemoryAccess, mask: str, base: str) -> Access:
@@ -139,7 +154,7 @@ def _distributed(ctx: Context, op: Op, stated: MemoryAccess, mask: str, base: st
         base, shape = _lanes_of(ctx, stated.address, CLUSTER), None
     base = Windows(ctx, vector=shape is None).accessed(base)
     kind = int(KINDS[stated.stated.kind])
-    return Access(op, kind, Addr(Imm(0, B64), 0), "generic", stated.bytes, mask, base, shape)
+    return Access(op, kind, Addr(Imm(0, B64), 0), "generic", stated.bytes, mask, lambda: (base, ""), shape)
 
 
 def is_half(base: object, space: str) -> bool:
@@ -184,6 +199,16 @@ def _computed(ctx: Context, op: Op, address: Addr, shape: Shape | None, space: s
         base = emitter.bin("add", kind.llvm, base, emitter.int(kind.bits, address.offset))
     narrow = kind is B32 and shape is None and not ctx.unit.ranked
     return _extended(ctx, emitter, base, kind, space), base if narrow else ""
+
+
+def group_addresses(ctx: Context, address: Addr, space: str) -> list[str]:
+    """Where each group of lanes begins whose addresses have one base for each: scalar i64."""
+    assert isinstance(address.base, Reg)
+    kind = B64 if address.base.type.bits == 64 else B32
+    bases = bases_of(ctx, address.base, kind)
+    if address.offset:
+        bases = [ctx.scalar.bin("add", kind.llvm, base, ctx.scalar.int(kind.bits, address.offset)) for base in bases]
+    return [_extended(ctx, ctx.scalar, base, kind, space) for base in bases]
 
 
 def symbol_address(ctx: Context, symbol: SymRef, offset: int) -> str:
@@ -410,6 +435,13 @@ def checked_lanes(ctx: Context, found: Access) -> tuple[str, str]:
 
 def stored_addresses(ctx: Context, found: Access) -> str:
     """All lanes' addresses as the program sees them, in memory."""
+    base = found.address.base
+    if found.grouped and isinstance(base, Reg) and base.type.bits == B64.bits:
+        shape = ctx.groups[base]
+        place = ctx.spill("i64", lanes_of(ctx, "i64", group_addresses(ctx, found.address, found.space), shape.offsets))
+        for widening, factor in shape.widenings:
+            ctx.correct(place, widening, factor)
+        return place
     if found.shape is None or is_half(found.address.base, found.space):
         return ctx.in_memory("i64", vector_addresses(ctx, found))
     kind = "i32" if isinstance(found.address.base, Reg) and found.address.base.type.bits == 32 else "i64"

@@ -6,7 +6,7 @@ the slots into SSA form again, which also repairs dominance after linearization.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ptxemu.analysis.runs import Expected, Runs
@@ -16,10 +16,11 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg
 from ptxemu.ir.types import ScalarType
-from ptxemu.lower.core.emit import Emitter
 from ptxemu.lower.core.float_bits import canonical, flush
+from ptxemu.lower.core.grouped import array_of, array_type, bases_of, lanes_of
 from ptxemu.lower.core.journal import Journal, Noted
 from ptxemu.lower.core.known import Pairs, Reach
+from ptxemu.lower.core.lane_emitter import LaneEmitter
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.literals import literal, offsets_literal
 from ptxemu.lower.core.llvm_module import Unit
@@ -35,24 +36,6 @@ NOTING = {
 }  # fmt: skip
 """Functions of the runtime that note a space of their own; what atomics note is what compiled code has noted for them."""
 Memory = tuple[int, str]  # a mark of the journal, and the mask's bits
-
-
-class LaneEmitter(Emitter):
-    """An emitter that shares names, lines and stack slots with the kernel."""
-
-    def __init__(self, kernel: Context, lanes: int) -> None:
-        super().__init__(lanes, kernel.lines)
-        self.kernel = kernel
-        self.daz = kernel.unit.daz
-        self.numerics = kernel.unit.numerics
-        self.target = kernel.unit.target
-        self.declarations = kernel.declarations
-
-    def fresh(self) -> str:
-        return self.kernel.fresh()
-
-    def temporary(self, type: str) -> str:
-        return self.kernel.temporary(type)
 
 
 class Context:
@@ -72,7 +55,10 @@ class Context:
         self.layout = layout
         self.unit = unit
         self.target = unit.target
-        self._expected = Expected(uniformity)
+        grouped = uniformity.grouped
+        self.groups: Mapping[Reg, Shape] = grouped.shapes if grouped else {}  # what is kept by groups of lanes
+        self.firsts = grouped.firsts if grouped else range(1)  # the first lane of each group
+        self._expected = grouped.expected if grouped else Expected(uniformity)
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.prologue: list[str] = []
@@ -341,7 +327,13 @@ class Context:
 
     def full_type(self, reg: Reg) -> str:
         scalar = self.storage_type(reg)
+        if self.is_grouped(reg):
+            return array_type(scalar, len(self.firsts))
         return (self.scalar if self.is_scalar(reg) else self.vector).ty(scalar)
+
+    def is_grouped(self, operand: Operand) -> bool:
+        """Whether a register has one base for each group of lanes (:mod:`ptxemu.analysis.grouped`)."""
+        return operand in self.groups and not self.in_one_lane
 
     def convert(self, value: str, source: str, target: str, vector: bool) -> str:
         """Reinterpret between LLVM scalar types of one width (or the lanes of vectors of them)."""
@@ -351,7 +343,7 @@ class Context:
     # -- reading values
 
     def read(self, reg: Reg) -> str:
-        """The value of a register as stored: a scalar base, or a vector."""
+        """The value of a register as stored: a scalar base, an array of those of groups, or a vector."""
         if reg not in self.names:
             home = self.homes.get(reg) or self.slot(reg)
             self.names[reg] = self.inst(f"load {self.full_type(reg)}, ptr {home}, align 64")
@@ -384,7 +376,7 @@ class Context:
         if isinstance(operand, Imm):
             return self.vector.splat(kind.llvm, literal(operand.bits, kind))
         assert isinstance(operand, Reg), operand
-        if not self.is_scalar(operand):
+        if not self.is_scalar(operand) and not self.is_grouped(operand):
             value = self.read(operand)
         else:
             if operand not in self.vectors:
@@ -406,6 +398,10 @@ class Context:
             self.canonical[reg, vector] = self.convert(value, "float", self.storage_type(reg), vector)
         return self.canonical[reg, vector]
 
+    def narrow(self, value: str, reg: Reg, kind: ScalarType) -> str:
+        """A scalar of a register as type ``kind.llvm``."""
+        return self._narrow(value, self.storage_type(reg), reg.type.bits, kind, False)
+
     def _narrow(self, value: str, stored: str, bits: int, kind: ScalarType, vector: bool) -> str:
         emitter = self.vector if vector else self.scalar
         if kind.bits == bits:
@@ -421,14 +417,18 @@ class Context:
         return self.inst(f"shufflevector {whole} {first}, {whole} poison, <{LANES} x i32> zeroinitializer")
 
     def spread(self, reg: Reg) -> str:
-        """All lanes of a uniform or pattern register."""
-        shape = self.shape(reg)
-        assert shape is not None
+        """All lanes of a register that is kept as one base, or as those of groups."""
         t = self.storage_type(reg)
+        if self.is_grouped(reg):
+            shape = self.groups[reg]
+            value = lanes_of(self, t, bases_of(self, reg, reg.type), shape.offsets)
+            return self.corrected(value, shape) if shape.widenings else value
+        found = self.shape(reg)
+        assert found is not None
         value = self.splat(t, self.read(reg))
-        if any(shape.offsets):
-            value = self.vector.bin("add", t, value, offsets_literal(shape.offsets, t))
-        return self.corrected(value, shape) if shape.widenings else value
+        if any(found.offsets):
+            value = self.vector.bin("add", t, value, offsets_literal(found.offsets, t))
+        return self.corrected(value, found) if found.widenings else value
 
     def corrected(self, value: str, shape: Shape) -> str:
         """Add the corrections of a 64-bit pattern whose widening wrapped in some lane."""
@@ -524,6 +524,8 @@ class Context:
 
     def handed_over(self, value: Reg | Imm, phi: Reg) -> str:
         """What an edge hands over to a phi: its argument as the phi's result is stored."""
+        if self.is_grouped(phi):
+            return array_of(self, self.storage_type(phi), bases_of(self, value, phi.type))
         vector = not self.is_scalar(phi)
         kind = value.type if value.type.bits == phi.type.bits else phi.type
         raw = phi in self.raw

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from ptxemu.analysis.runs import Runs
+from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Reg
 from ptxemu.ir.types import B64
-from ptxemu.lower.core.access import Access, Range, Span, pattern_test
+from ptxemu.lower.core.access import Access, Range, Span, group_addresses, pattern_test
 from ptxemu.lower.core.context import WORD, Context
 from ptxemu.lower.core.literals import offsets_literal
 
 
 def expected(ctx: Context, found: Access) -> Runs | None:
     """The runs that varying addresses are expected to form."""
-    if found.space == "local" or found.strong or found.safe or ctx.checking or not isinstance(found.address.base, Reg):
+    base = found.address.base
+    if found.space == "local" or found.strong or found.safe or ctx.checking or not isinstance(base, Reg):
         return None
+    if found.grouped:
+        width = LANES // len(ctx.firsts)
+        runs = runs_of(ctx.groups[base].offsets, found.size, width)
+        return runs if runs is not None and runs.width == width else None
     return ctx.runs(found.address, found.size)
 
 
@@ -32,6 +37,8 @@ def _base(ctx: Context, found: Access) -> tuple[str, str, int]:
 
 def first_addresses(ctx: Context, found: Access, runs: Runs) -> list[str]:
     """Of varying addresses, those of the first lane of each group, as scalars."""
+    if found.grouped:
+        return group_addresses(ctx, found.address, found.space)
     key, lanes, offset = _base(ctx, found)
     places = (f"extractelement {WORD} {lanes}, i64 {first}" for first in runs.firsts)
     starts = [ctx.kept(f"{place} of {key}", partial(ctx.inst, place)) for place in places]
@@ -43,11 +50,30 @@ def as_expected(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> s
     key, lanes, _ = _base(ctx, found)
     same = ctx.kept(f"{runs} of {key}", lambda: _in_step(ctx, lanes, runs))
     good = ctx.scalar.icmp("eq", f"i{LANES}", ctx.scalar.bin("and", f"i{LANES}", same, ctx.bits_of(found.mask)), "-1")
+    return ctx.scalar.conjunction([good, *_inside(ctx, found, runs, starts)])
+
+
+def in_groups(ctx: Context, found: Access, runs: Runs, starts: list[str], all_lanes: bool) -> str:
+    """i1: addresses that are kept by groups are exact and in range, and lanes are on: all, or where a group has one place, one of
+    each."""
+    assert isinstance(found.address.base, Reg)
+    good = list(_inside(ctx, found, runs, starts))
+    if ctx.groups[found.address.base].widenings:
+        good.append(ctx.scalar.bin("xor", "i1", ctx.wrapped(), "true"))
+    bits = f"i{LANES}"
+    if all_lanes:
+        good.append(ctx.scalar.icmp("eq", bits, ctx.bits_of(found.mask), "-1"))
+    elif not runs.step and found.space != "shared":
+        whole = (1 << runs.width) - 1
+        own = (ctx.scalar.bin("and", bits, ctx.bits_of(found.mask), str(whole << first)) for first in runs.firsts)
+        good += [ctx.scalar.icmp("ne", bits, lanes, "0") for lanes in own]
+    return ctx.scalar.conjunction(good)
+
+
+def _inside(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> Iterator[str]:
+    """i1 for each run: it is aligned and in range."""
     group = Shape(tuple(lane % runs.width * runs.step for lane in range(LANES)))
-    for start in starts:
-        inside = pattern_test(ctx, Span(found.space, start, group, found.size))
-        good = ctx.scalar.bin("and", "i1", good, inside)
-    return good
+    return (pattern_test(ctx, Span(found.space, start, group, found.size)) for start in starts)
 
 
 def _in_step(ctx: Context, addresses: str, runs: Runs) -> str:

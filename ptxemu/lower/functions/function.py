@@ -15,9 +15,10 @@ from ptxemu.analysis.written import ways
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi, given, reads, writes
 from ptxemu.ir.observed import leaves_stamps
-from ptxemu.ir.ops import Op, Operand, Reg, SReg, SymRef, items_of
+from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.control.sync import note_exit, poll_stop, tell_members
+from ptxemu.lower.core import grouped
 from ptxemu.lower.core.context import MASK, Context, keep_in_memory, zero
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import ELEMENTWISE
@@ -335,7 +336,7 @@ class FunctionBuilder:
     def give(self, phi: Phi, value: str, mask: str, others: bool) -> None:
         """Give a phi its value in the lanes in ``mask``; ``others``: some may have got theirs already."""
         ctx, slot, whole = self.ctx, self.phis[phi], self.ctx.full_type(phi.dst)
-        if others and not ctx.is_scalar(phi.dst):
+        if others and not ctx.is_scalar(phi.dst) and not ctx.is_grouped(phi.dst):
             kept = ctx.inst(f"load {whole}, ptr {slot}, align 64")
             value = ctx.inst(f"select {MASK} {mask}, {whole} {value}, {whole} {kept}")
         ctx.stmt(f"store {whole} {value}, ptr {slot}, align 64")
@@ -415,7 +416,7 @@ def _returns(block: Block) -> bool:
 
 
 def _zero(t: str) -> str:
-    return "zeroinitializer" if t.startswith("<") else zero(t)
+    return "zeroinitializer" if t.startswith(("<", "[")) else zero(t)
 
 
 # ---------------------------------------------------------------- one op
@@ -464,6 +465,9 @@ def elementwise(ctx: Context, op: Op) -> None:
     live = [dst for dst in op.dsts if dst is not None]
     if not live:
         return
+    if ctx.is_grouped(live[0]):
+        by_groups(ctx, op)
+        return
     vector = ctx.shape(live[0]) is None
     emitter = ctx.vector if vector else ctx.scalar
     emitter.raw_nan = may_be_raw(op)
@@ -476,13 +480,31 @@ def elementwise(ctx: Context, op: Op) -> None:
         _note_wrap(ctx, op)
 
 
+def by_groups(ctx: Context, op: Op) -> None:
+    """An elementwise op whose result has one base for each group of lanes: once for each."""
+    (dst,) = op.results
+    sources = [_bases_of_source(ctx, source, kind) for source, kind in zip(op.srcs, op.src_types)]
+    bases = [str(ELEMENTWISE[op.row.lower](ctx.scalar, op, *group)) for group in zip(*sources)]
+    ctx.bind(dst, grouped.array_of(ctx, ctx.storage_type(dst), bases))
+    if _is_widening(ctx, op):
+        _note_wrap(ctx, op)
+
+
+def _bases_of_source(ctx: Context, source: Operand, kind: ScalarType | None) -> list[str]:
+    assert kind is not None
+    if isinstance(source, (Reg, Imm)):
+        return grouped.bases_of(ctx, source, kind)
+    return grouped.first_lanes(ctx, source, kind, _source(ctx, source, kind, False, False, False))
+
+
 # ---------------------------------------------------------------- widenings
 
 
 def _is_widening(ctx: Context, op: Op) -> bool:
-    if not op.dsts or op.dsts[0] is None:
+    if not op.results:
         return False
-    shape = ctx.shape(op.dsts[0])
+    dst = op.results[0]
+    shape = ctx.groups[dst] if ctx.is_grouped(dst) else ctx.shape(dst)
     return shape is not None and any(widening is op for widening, _ in shape.widenings)
 
 
@@ -490,29 +512,45 @@ def _note_wrap(ctx: Context, op: Op) -> None:
     """Test whether widening the source of ``op`` wraps in some lane; if so keep each lane's correction."""
     kind = op.src_types[0]
     assert kind is not None
-    value = next(source for source in op.srcs if isinstance(source, Reg) and _varies(ctx.shape(source)))
-    shape = ctx.shape(value)
-    assert shape is not None
-    low, high = shape.spread
-    base = ctx.scalar_of(value, kind)
+    bases, shape = _widened(ctx, op, kind)
     extend = "sext" if kind.is_signed else "zext"
-    wide = ctx.scalar.cast(extend, "i32", base, "i64")
-    ends = [ctx.scalar.bin("add", "i64", wide, str(offset)) for offset in (low, high)]
+    wide = [ctx.scalar.cast(extend, "i32", base, "i64") for base in bases]
+    ends = [ctx.scalar.bin("add", "i64", base, str(offset)) for base in wide for offset in shape.spread]
     narrow = [ctx.scalar.cast(extend, "i32", ctx.scalar.cast("trunc", "i64", end, "i32"), "i64") for end in ends]
     wraps = [ctx.scalar.icmp("ne", "i64", a, b) for a, b in zip(ends, narrow)]
-    earlier = ctx.wrapped()
-    some = ctx.scalar.bin("or", "i1", ctx.scalar.bin("or", "i1", *wraps), earlier)  # corrections must not survive another run
+    earlier = ctx.wrapped()  # corrections must not survive another run
+    some = earlier
+    for wrap in wraps:
+        some = ctx.scalar.bin("or", "i1", wrap, some)
 
     def keep() -> list[str]:
+        if len(wide) == 1:
+            start, offsets = wide[0], ctx.lane_offsets(shape, "i64")
+        else:
+            start, offsets = "0", ctx.spill("i64", grouped.lanes_of(ctx, "i64", wide, shape.offsets))
         ctx.call(
             "void", "pe_keep_corrections", ("ptr", ctx.corrections), ("i32", str(len(ctx.widenings))),
-            ("i32", str(ctx.widenings[op])), ("i64", wide), ("ptr", ctx.lane_offsets(shape, "i64")),
+            ("i32", str(ctx.widenings[op])), ("i64", start), ("ptr", offsets),
             ("i32", str(int(kind.is_signed))), ("i32", ctx.scalar.cast("zext", "i1", earlier, "i32")), attributes="cold",
         )  # fmt: skip
         ctx.set_wrapped()
         return []
 
     ctx.when(some, keep, None, [], likely=False)
+
+
+def _widened(ctx: Context, op: Op, kind: ScalarType) -> tuple[list[str], Shape]:
+    """What a widening extends: its bases, one or that of each group, and its shape."""
+    (dst,) = op.results
+    if ctx.is_grouped(dst):
+        value = next(source for source in op.srcs if _varies(grouped.shape_of(ctx, source)))
+        shape = grouped.shape_of(ctx, value)
+        assert shape is not None
+        return _bases_of_source(ctx, value, kind), shape
+    value = next(source for source in op.srcs if isinstance(source, Reg) and _varies(ctx.shape(source)))
+    shape = ctx.shape(value)
+    assert shape is not None
+    return [ctx.scalar_of(value, kind)], shape
 
 
 def _varies(shape: Shape | None) -> bool:

@@ -172,7 +172,7 @@ class LaneLoopWriter:
     def _spread(self, reg: Reg, value: str) -> str:
         """The address of all lanes of a register, of which ``value`` is what is stored."""
         ctx = self.ctx
-        if ctx.is_scalar(reg):
+        if ctx.is_scalar(reg) or ctx.is_grouped(reg):
             ctx.names[reg] = value
             value = ctx.spread(reg)
         lanes, kind = self._vector(reg), _stored(ctx, reg)

@@ -33,7 +33,10 @@ def places(survivors: Survivors, uniformity: Uniformity, start: int) -> tuple[di
 
 
 def _bytes(reg: Reg, uniformity: Uniformity) -> int:
-    return reg.type.bytes * (1 if uniformity.shape(reg) is not None else LANES)
+    if uniformity.shape(reg) is not None:
+        return reg.type.bytes
+    grouped = uniformity.grouped
+    return reg.type.bytes * (len(grouped.firsts) if grouped is not None and reg in grouped.shapes else LANES)
 
 
 def store(ctx: Context, kind: str, value: str, offset: int) -> None:

@@ -30,7 +30,7 @@ from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.gather import gather, gather_stored, scatter, scatter_stored, sum_of
 from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.reach import foresee
-from ptxemu.lower.core.runs import as_expected, expected, first_addresses
+from ptxemu.lower.core.runs import as_expected, expected, first_addresses, in_groups
 from ptxemu.lower.core.telling import admit, admit_load, tell_release
 from ptxemu.lower.memory import ahead, at_once, consecutive, pairs, runs, windows
 
@@ -118,9 +118,15 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
         values = lanes()
     elif formed is not None:
         starts = first_addresses(ctx, found, formed)
-        ready = as_expected(ctx, found, formed, starts)
-        in_runs = partial(runs.through, ctx, found, starts, partial(runs.load, ctx, bits, count, formed))
-        values = ctx.when(ready, in_runs, partial(lanes, rare=False), types, likely=True)
+        if found.grouped:
+            ready = in_groups(ctx, found, formed, starts, found.space != "shared" and _all_or_none(ctx, found, kind, count))
+            in_runs = partial(_runs_load, ctx, found, kind, count, formed)
+        else:
+            ready = as_expected(ctx, found, formed, starts)
+            in_runs = partial(runs.load, ctx, bits, count, formed)
+        values = ctx.when(
+            ready, partial(runs.through, ctx, found, starts, in_runs), partial(lanes, rare=found.grouped), types, likely=True
+        )
     elif whole is None:
         values = lanes(rare=found.space == "local" and found.safe)
     else:
@@ -143,22 +149,25 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> 
     shape, bits = found.shape, f"i{kind.bits}"
     assert shape is not None
     if contiguous(shape, kind.bytes * count) and kind.bits <= 64:
-        return lambda: _runs_load(ctx, found, kind, count, Runs(LANES, kind.bytes * count))
+        return lambda: _pattern_runs_load(ctx, found, kind, count, Runs(LANES, kind.bytes * count))
     if count == 1 and found.space == "shared" and windows.is_short(shape, kind.bytes):
         return lambda: [windows.load(ctx, found, bits, kind.bytes)]
     formed = runs_of(shape.offsets, kind.bytes * count)
     if formed is not None and formed.step and kind.bits <= 64:
-        return lambda: _runs_load(ctx, found, kind, count, formed)
+        return lambda: _pattern_runs_load(ctx, found, kind, count, formed)
     in_places = count == 1 and kind.bits <= 64 and windows.is_of_elements(shape, kind.bytes)
     if in_places and found.space == "shared" and not ctx.target.avx512:  # gathers are calls
         return lambda: [windows.load_places(ctx, found, bits, kind.bytes)]
     return None
 
 
-def _runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed: Runs) -> list[str]:
+def _pattern_runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed: Runs) -> list[str]:
+    return _runs_load(ctx, found, kind, count, formed, runs.pattern_pointers(ctx, found, formed))
+
+
+def _runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed: Runs, pointers: list[str]) -> list[str]:
     """Masked loads are slow even where the CPU has them, and masks mostly full."""
     bits = f"i{kind.bits}"
-    pointers = runs.pattern_pointers(ctx, found, formed)
 
     def plain() -> list[str]:
         return runs.load(ctx, bits, count, formed, pointers, found.volatile)
@@ -166,7 +175,7 @@ def _runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed
     def masked() -> list[str]:
         return runs.load(ctx, bits, count, formed, pointers, mask=found.mask)
 
-    if found.space == "shared" or _all_or_none(ctx, found, kind, count):  # there the test covers lanes that are off
+    if found.space == "shared" or not formed.step or _all_or_none(ctx, found, kind, count):  # the test covers lanes that are off
         return plain()
     return ctx.when(_full(ctx, found.mask), plain, masked, [f"<{LANES} x {bits}>"] * count, likely=True)
 
@@ -298,7 +307,7 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     def in_runs(formed: Runs, pointers: list[str]) -> list[str]:
         registers = consecutive.weave(ctx, values, bits, len(pointers))
         plain = partial(consecutive.store, ctx, bits, registers, count, pointers, found.volatile)
-        if all_or_none or found.shape is None:
+        if all_or_none or (found.shape is None and not found.grouped):
             return plain()
         masked = partial(consecutive.store, ctx, bits, registers, count, pointers, mask=mask, blend=blend)
         return ctx.when(_full(ctx, mask), plain, masked, [], likely=True)
@@ -320,9 +329,12 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     elif found.shape is None:
         assert formed is not None
         starts = first_addresses(ctx, found, formed)
-        ready = as_expected(ctx, found, formed, starts)
         whole = partial(runs.through, ctx, found, starts, partial(in_runs, formed))
-        ctx.when(ready, whole, partial(lanes, rare=False), [], likely=True)
+        if found.grouped:
+            ready = in_groups(ctx, found, formed, starts, all_or_none)
+        else:
+            ready = as_expected(ctx, found, formed, starts)
+        ctx.when(ready, whole, partial(lanes, rare=found.grouped), [], likely=True)
     elif ready := _ready(ctx, found, all_or_none and not in_window):
         ctx.when(ready, pattern, lanes, [], likely=True)
     else:
