@@ -9,6 +9,7 @@ usual.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import Reg
@@ -85,6 +86,16 @@ def _reach_of(ctx: Context, found: Access) -> Reach | None:
     return ctx.reaches.get(base) if isinstance(base, Reg) and found.space in NOTED else None
 
 
+def _again(ctx: Context, address: str, reach: Reach, align: int) -> str:
+    """An address, computed for code that is rare from the place that has been compared, in a way that LLVM does not see through:
+    so the access itself needs no register for it, but has the index as an operand."""
+    offset = ctx.scalar.bin("sub", "i64", address, reach.start)
+    place = ctx.inst(f'call i64 asm "", "=r,0"(i64 {ctx.scalar.bin("ashr", "i64", offset, _shift(align))})')
+    rest = ctx.scalar.bin("and", "i64", offset, str(align - 1))
+    whole = ctx.scalar.bin("or", "i64", ctx.scalar.bin("shl", "i64", place, _shift(align)), rest)
+    return ctx.scalar.bin("add", "i64", reach.start, whole)
+
+
 def is_near(ctx: Context, found: Access) -> str | None:
     """i1: the memory of an access is sure to be there; None: nothing is known of it."""
     reach = _reach_of(ctx, found)
@@ -106,7 +117,8 @@ def foresee(ctx: Context, found: Access) -> None:
     def with_care() -> list[str]:
         note_position(ctx, found.op, found.space)
         if not found.safe:
-            assure(ctx, found)
+            again = _again(ctx, found.base, reach, found.size)
+            assure(ctx, replace(found, made=lambda: (again, "")))
         return []
 
     near = covers(ctx, reach, found.base, found.size, found.size)
