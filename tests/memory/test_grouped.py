@@ -126,3 +126,29 @@ def test_faults_name_the_thread(access: str) -> None:
     mul.lo.u32 %r7, %r3, %r9; mad.lo.u32 %r8, %r2, 4, %r7; cvt.u64.u32 %rd5, %r8; add.s64 %rd5, %rd5, %rd2; {access};"""
     with pytest.raises(ptxemu.Fault, match=r"misaligned.*thread \(0,1,0\)"):
         launch(body, (16, 2), 66)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("access", ["ld.global.u32", "ld.shared.u32"])
+def test_one_test_covers_accesses_off_one_base(block: tuple[int, int], access: str) -> None:
+    """Before and behind the first of them, and of half the size at an odd place."""
+    space = access.split(".")[1]
+    begin = "mul.wide.s32 %rd5, %r6, 4; add.s64 %rd5, %rd5, %rd2; add.s64 %rd5, %rd5, 40;"
+    if space == "shared":  # filled as the matrix is
+        begin = """mov.u64 %rd5, tile; mul.wide.s32 %rd6, %r6, 4; add.s64 %rd5, %rd5, %rd6; add.s64 %rd5, %rd5, 40;
+        add.u32 %r10, %r6, 10; st.shared.u32 [%rd5], %r10; st.shared.u32 [%rd5+-40], %r6; add.u32 %r10, %r6, 19;
+        st.shared.u32 [%rd5+36], %r10; bar.sync 0;"""
+    body = f"""{begin} {access} %r10, [%rd5]; {access} %r11, [%rd5+-40]; {access} %r12, [%rd5+36];
+    {access.replace("u32", "u16")} %h1, [%rd5+2]; cvt.u64.u16 %rd7, %h1; shl.b64 %rd7, %rd7, 32;
+    mad.lo.u32 %r10, %r10, 3, %r11; mad.lo.u32 %r10, %r12, 5, %r10; cvt.u64.u32 %rd6, %r10; add.u64 %rd6, %rd6, %rd7;
+    st.global.u64 [%rd3], %rd6;"""
+    found = launch(body, block, declarations=".shared .align 16 .b8 tile[16384];\n")
+    np.testing.assert_array_equal(found, (places(block) + 10) * 3 + places(block) + (places(block) + 19) * 5)
+
+
+def test_a_fault_of_one_of_several_accesses_names_it() -> None:
+    body = """mov.u32 %r9, tile; shl.b32 %r8, %r6, 2; add.u32 %r8, %r8, %r9;
+    ld.shared.u32 %r10, [%r8];
+    ld.shared.u32 %r11, [%r8+4000]; add.u32 %r10, %r10, %r11; cvt.u64.u32 %rd6, %r10; st.global.u64 [%rd3], %rd6;"""
+    with pytest.raises(ptxemu.Fault, match=r"test.ptx:15: .*thread \(8,0,0\), 4-byte access to shared address 0xfc0"):
+        launch(body, (16, 2), declarations=".shared .align 16 .b8 tile[4032];\n")

@@ -92,6 +92,7 @@ class Context:
         self.reaches: dict[Reg, Reach] = {}  # what is known of memory at addresses in code of one lane, by their registers
         self.only_sums = False  # nobody can tell when what atomics add comes to memory (analysis/sums.py)
         self.pairs = Pairs()
+        self.hulls: dict[tuple[Reg, str, int, int], tuple[int, int]] = {}  # of accesses that one test covers (runs.py)
         self.checking = False  # in the version of a segment that runs when that test has failed
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)
         self.canonical: Noted[tuple[Reg, bool], str] = self.journal.dictionary()

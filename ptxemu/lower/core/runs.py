@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from ptxemu.analysis.runs import Runs, runs_of
-from ptxemu.analysis.shape import Shape
+from ptxemu.analysis.shape import MAX_OFFSET, Shape
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Reg
+from ptxemu.ir.ops import Addr, Op, Reg
 from ptxemu.ir.types import B64
 from ptxemu.lower.core.access import Access, Range, Span, group_addresses, pattern_test
 from ptxemu.lower.core.context import WORD, Context
@@ -56,11 +56,7 @@ def as_expected(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> s
 def in_groups(ctx: Context, found: Access, runs: Runs, starts: list[str], all_lanes: bool) -> str:
     """i1: addresses that are kept by groups are exact and in range, and lanes are on: all, or where a group has one place, one of
     each."""
-    assert isinstance(found.address.base, Reg)
-    good = list(_inside(ctx, found, runs, starts))
-    if ctx.groups[found.address.base].widenings:
-        good.append(ctx.scalar.bin("xor", "i1", ctx.wrapped(), "true"))
-    bits = f"i{LANES}"
+    good, bits = [_hull_inside(ctx, found, runs, starts)], f"i{LANES}"
     if all_lanes:
         good.append(ctx.scalar.icmp("eq", bits, ctx.bits_of(found.mask), "-1"))
     elif not runs.step and found.space != "shared":
@@ -68,6 +64,41 @@ def in_groups(ctx: Context, found: Access, runs: Runs, starts: list[str], all_la
         own = (ctx.scalar.bin("and", bits, ctx.bits_of(found.mask), str(whole << first)) for first in runs.firsts)
         good += [ctx.scalar.icmp("ne", bits, lanes, "0") for lanes in own]
     return ctx.scalar.conjunction(good)
+
+
+HullKey = tuple[Reg, str, int, int]  # base, space, size and remainder of the offset
+
+
+def hulls_of(ctx: Context, ops: Iterable[Op]) -> dict[HullKey, tuple[int, int]]:
+    """The least and the greatest offset of accesses off each base that is kept by groups: the first of them tests all."""
+    found: dict[HullKey, tuple[int, int]] = {}
+    for op in ops if ctx.groups else ():
+        key = _key(ctx, op) if len(op.effects.accesses) == 1 else None
+        if key is None:
+            continue
+        offset = op.access.address.offset
+        low, high = found.get(key, (offset, offset))
+        if max(high, offset) - min(low, offset) <= MAX_OFFSET:
+            found[key] = min(low, offset), max(high, offset)
+    return found
+
+
+def _key(ctx: Context, op: Op) -> HullKey | None:
+    """What accesses have in common that one test covers."""
+    address, space, size = op.access.address, op.access.space, op.access.bytes
+    if not isinstance(address, Addr) or not isinstance(address.base, Reg) or not ctx.is_grouped(address.base) or not size:
+        return None
+    return address.base, space, size, address.offset % size
+
+
+def _hull_inside(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> str:
+    """i1: the addresses of an access, and of others off its base, are exact and in range."""
+    key, offset = _key(ctx, found.op), found.address.offset
+    assert key is not None
+    low, high = ctx.hulls.get(key, (offset, offset))
+    hull = Shape((low - offset, high - offset + (runs.width - 1) * runs.step), widenings=ctx.groups[key[0]].widenings)
+    spans = [Span(found.space, start, hull, found.size) for start in starts]
+    return ctx.kept(f"hull of {key}", lambda: ctx.scalar.conjunction([pattern_test(ctx, span) for span in spans]))
 
 
 def _inside(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> Iterator[str]:

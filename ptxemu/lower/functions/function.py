@@ -24,6 +24,7 @@ from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.core.runs import hulls_of
 from ptxemu.lower.core.segments import Segment, cut, escaping, test
 from ptxemu.lower.core.special import special_value, symbol_value
 from ptxemu.lower.core.stamps import leave_ways
@@ -256,6 +257,7 @@ class FunctionBuilder:
 
         def version() -> list[str]:
             ctx.pairs = pairs_of(ctx, segment.ops)
+            ctx.hulls = hulls_of(ctx, segment.ops)
             for op in segment.ops:
                 lower(ctx, op)
                 if op in self.leads and not ctx.checking:
