@@ -106,6 +106,8 @@ def shift_right(a: Shape, amount: int, sign: int | None) -> Shape | None:
         return None
     if sign is not None and a.high is not None and a.high >> sign:
         a = Shape(a.offsets, a.zeros)
+    if a.high is not None and a.high >> amount == 0:
+        return constant(len(a.offsets), 0)
     if a.zeros < amount and any(a.offsets):
         # base's low bits below the cut are unknown from bit `zeros` up; offsets only reach below them
         if max(a.offsets) >> amount or max(a.offsets) >= 1 << a.zeros:
@@ -119,7 +121,8 @@ def mask(a: Shape, value: int) -> Shape | None:
     """``and`` with a constant: bit by bit where base and offsets do not overlap."""
     if a.widenings or not _separate(a):
         return None
-    return Shape(tuple(x & value for x in a.offsets), max(a.zeros, trailing_zeros(value)), value)
+    high = value if a.high is None else min(a.high, value)
+    return Shape(tuple(x & value for x in a.offsets), max(a.zeros, trailing_zeros(value)), high)
 
 
 def disjoint_or(a: Shape, b: Shape) -> Shape | None:
