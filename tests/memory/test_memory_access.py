@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ptxemu.device.device import default_device
+from ptxemu.driver import compile
 from tests.support.kernel_tools import Threads, kernel, run
 
 Index = NDArray[np.int64]
@@ -335,3 +336,15 @@ def test_index_that_wraps_in_the_middle_of_a_warp() -> None:
     run(kernel(WRAPPING, ".param .u64 in, .param .u64 out, .param .u32 base"), 1, 40, data, out, 2**32 - 32)
     index = np.arange(40) + 16 * np.arange(4)[:, None]
     np.testing.assert_array_equal(out, data[index])
+
+
+def test_accesses_off_a_base_of_their_block_share_a_test() -> None:
+    """There is a version without tests, even where the base is made in the same block."""
+    loads = " ".join(f"ld.global.u32 %r{i}, [%rd2+{4 * i}]; add.u32 %r10, %r10, %r{i};" for i in range(1, 8))
+    begin = "ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [words]; add.u64 %rd2, %rd2, 16; mov.u32 %r10, 0;"
+    text = kernel(f"{begin} {loads} st.global.u32 [%rd1], %r10;", ".param .u64 out, .param .u64 words")
+    code = str(compile.emit(compile.front(text), "k", compile.Options(), "llvm"))
+    assert max(block.count("load i32, ptr") for block in code.split("\n\n")) >= 7
+    out, words = np.zeros(1, np.uint32), np.arange(16, dtype=np.uint32)
+    run(text, 1, 32, out, words)
+    assert out[0] == words[5:12].sum()

@@ -7,6 +7,7 @@ segment without tests runs; else one in which the runtime checks each access by 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from ptxemu.analysis.shape import MAX_OFFSET, Shape
@@ -51,16 +52,20 @@ def cut(ctx: Context, ops: list[Op]) -> list[Segment]:
     """Cut a block's ops into segments."""
     segments = [Segment()]
     defined: set[Reg] = set()
-    for op in ops:
+    candidates = [_candidate(ctx, op) for op in ops]
+    left = Counter(found[0] for found in candidates if found is not None)  # accesses off each base that are to come
+    for op, found in zip(ops, candidates):
         current = segments[-1]
-        found = _candidate(ctx, op)
-        spoiled = found is not None and found[0][1] in defined and current.versioned and not ctx.in_one_lane
+        worth = found is not None and (current.versioned or left[found[0]] > WORTH)
+        spoiled = found is not None and found[0][1] in defined and worth and not ctx.in_one_lane
         if spoiled or len(current.ops) >= LONGEST:
             current = Segment()
             segments.append(current)
             defined = set()
-        if found is not None and found[0][1] not in defined:
-            _join(current, *found, op)
+        if found is not None:
+            left[found[0]] -= 1
+            if found[0][1] not in defined:
+                _join(current, *found, op)
         current.ops.append(op)
         defined.update(dst for dst in op.dsts if dst is not None)
     return segments
