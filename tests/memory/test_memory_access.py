@@ -348,3 +348,34 @@ def test_accesses_off_a_base_of_their_block_share_a_test() -> None:
     out, words = np.zeros(1, np.uint32), np.arange(16, dtype=np.uint32)
     run(text, 1, 32, out, words)
     assert out[0] == words[5:12].sum()
+
+
+@pytest.mark.parametrize("width", [8, 16, 32])
+@pytest.mark.parametrize("kind", ["u32", "u64"])
+@pytest.mark.parametrize("space", ["global", "shared"])
+def test_columns_of_narrow_blocks(width: int, kind: str, space: str) -> None:
+    """All rows of a block read the same places, 68 or 136 bytes apart; lanes of some rows and columns are off."""
+    size, register = int(kind[1:]) // 8, "%r10" if kind == "u32" else "%rd10"
+    fill = f"mov.u64 %rd3, tile; mul.wide.u32 %rd4, %r5, {size}; add.u64 %rd4, %rd4, %rd3; st.shared.{kind} [%rd4], {register};"
+    begin = f"mov.u64 %rd3, %rd2;{'' if space == 'global' else fill + 'bar.sync 0;'}"
+    body = f"""
+    ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [words]; mov.u32 %r2, %tid.x; mov.u32 %r3, %tid.y; mov.u32 %r4, %ntid.x;
+    mad.lo.u32 %r5, %r3, %r4, %r2; mul.wide.u32 %rd5, %r5, {size}; add.u64 %rd1, %rd1, %rd5; add.u64 %rd6, %rd2, %rd5;
+    ld.global.{kind} {register}, [%rd6]; {begin}
+    mul.wide.u32 %rd7, %r2, {17 * size}; add.u64 %rd7, %rd7, %rd3;
+    setp.eq.u32 %p1, %r3, 1; @%p1 bra OVER; setp.eq.u32 %p1, %r2, 5; @%p1 bra OVER;
+    ld.{space}.{kind} {register}, [%rd7+{size}];
+    st.global.{kind} [%rd1], {register};
+    OVER:"""
+    words = np.random.default_rng(SEED).integers(0, 1 << 31, 1024).astype(f"u{size}")
+    out = np.zeros((1024 // width, width), words.dtype)
+    run(
+        kernel(body, ".param .u64 out, .param .u64 words", ".shared .align 16 .b8 tile[8192];\n"),
+        1,
+        (width, 1024 // width, 1),
+        out,
+        words,
+    )
+    expected = np.tile(words[17 * np.arange(width) + 1], (1024 // width, 1))
+    expected[1] = expected[:, 5] = 0
+    np.testing.assert_array_equal(out, expected)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import MASK, WORD, Context
+from ptxemu.lower.core.literals import offsets_literal
 
 POINTERS = f"<{LANES} x ptr>"
 HALF = LANES // 2
@@ -74,10 +75,32 @@ def _by_halves(
     return [of(0), of(1)]
 
 
-def _shuffled(ctx: Context, kind: str, a: str, b: str, lanes: range) -> str:
+def _shuffled(ctx: Context, kind: str, a: str, b: str, lanes: Sequence[int]) -> str:
     """These lanes of two vectors."""
     chosen = ", ".join(f"i32 {lane}" for lane in lanes)
     return ctx.inst(f"shufflevector {kind} {a}, {kind} {b}, <{len(lanes)} x i32> <{chosen}>")
+
+
+def gather_pattern(ctx: Context, bits: str, pointer: str, offsets: tuple[int, ...], mask: str) -> str:
+    """One integer of every active lane, at constant offsets from a host pointer; other lanes get anything.
+
+    Where the offsets repeat, as those that follow from a column of a narrow block, each place is read once.
+    """
+    period = next(width for width in (8, 16, LANES) if offsets[:width] * (LANES // width) == offsets)
+    kind, index = f"<{period} x {bits}>", offsets_literal(offsets[:period], "i32")
+    places = ctx.inst(f"getelementptr i8, ptr {pointer}, <{period} x i32> {index}")
+    if period == LANES:
+        return _gathered(ctx, bits, LANES, places, mask)
+    found = _gathered(ctx, bits, period, places, _some_of_each(ctx, mask, period))
+    return _shuffled(ctx, kind, found, "poison", [lane % period for lane in range(LANES)])
+
+
+def _some_of_each(ctx: Context, mask: str, period: int) -> str:
+    """The lanes of the first period for which one is on in some period."""
+    whole = bits = ctx.bits_of(mask)
+    for first in range(period, LANES, period):
+        bits = ctx.scalar.bin("or", f"i{LANES}", bits, ctx.scalar.bin("lshr", f"i{LANES}", whole, str(first)))
+    return ctx.inst(f"bitcast i{period} {ctx.scalar.cast('trunc', f'i{LANES}', bits, f'i{period}')} to <{period} x i1>")
 
 
 def gather_stored(ctx: Context, bits: str, addresses: str, plus: str, mask: str) -> str:

@@ -27,7 +27,7 @@ from ptxemu.lower.core.access import (
 )
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
-from ptxemu.lower.core.gather import gather, gather_stored, scatter, scatter_stored, sum_of
+from ptxemu.lower.core.gather import gather, gather_pattern, gather_stored, scatter, scatter_stored, sum_of
 from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.reach import foresee
 from ptxemu.lower.core.runs import as_expected, expected, first_addresses, in_groups
@@ -158,7 +158,15 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> 
     in_places = count == 1 and kind.bits <= 64 and windows.is_of_elements(shape, kind.bytes)
     if in_places and found.space == "shared" and not ctx.target.avx512:  # gathers are calls
         return lambda: [windows.load_places(ctx, found, bits, kind.bytes)]
+    if ctx.target.gathers(kind.bits) and not (found.strong or (found.at_once and count > 1)):
+        return lambda: _gathered_pattern(ctx, found, kind, count)
     return None
+
+
+def _gathered_pattern(ctx: Context, found: Access, kind: ScalarType, count: int) -> list[str]:
+    assert found.shape is not None
+    pointers = (host_pointer(ctx, found, index * kind.bytes) for index in range(count))
+    return [gather_pattern(ctx, f"i{kind.bits}", pointer, found.shape.offsets, found.mask) for pointer in pointers]
 
 
 def _pattern_runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed: Runs) -> list[str]:
