@@ -2,6 +2,10 @@
 #include "race_runs.h"
 #include "place.h"
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wanalyzer-shift-count-overflow" /* it takes the lanes of a vector for its bits */
+#endif
+
 _Static_assert(offsetof(pe_order_block, log) == PE_MAX_WARPS * sizeof(pe_stamping), "compiled code finds it there");
 
 void pe_race_log_begin(pe_order_block *b) {
@@ -30,7 +34,7 @@ PE_INLINE bool leave_run(const listed *l, uint32_t lane, uint32_t lanes) {
   uint64_t address = pe_pattern_address(l->site, l->base, lane), size = (uint64_t)lanes * l->site->size;
   uint64_t first = address + l->w->shared_base, chunk = (uint64_t)1 << PE_SHADOW_LOG2;
   if (!pe_within(address, size, l->w->shared_size)) return false;
-  if ((first - l->race->reads.base) % chunk + size > chunk) return false;
+  if (!pe_within((first - l->race->reads.base) % chunk, size, chunk)) return false;
   pe_stamp *at = pe_shadow_make(&l->race->reads, first);
   pe_race_run run = {first, (uint32_t)(size / 4), lane, (uint32_t)__builtin_ctz(l->site->size / 4)};
   if (at) pe_leave_stamps(pe_trail_of(l->stamp, &run), run.count, at);

@@ -406,7 +406,7 @@ def _lanes_of(ctx: Context, address: Addr, space: str) -> str:
     return _extended(ctx, ctx.vector, value, kind, space)
 
 
-def lanes_of(ctx: Context, address: Addr, space: str) -> str:
+def operand_addresses(ctx: Context, address: Addr, space: str) -> str:
     """The same of an operand that is no access."""
     if isinstance(address.base, Reg):
         return _lanes_of(ctx, address, space)

@@ -21,7 +21,7 @@ from ptxemu.lower.core.access import (
     checked_lanes,
     contiguous,
     host_pointer,
-    lanes_of,
+    operand_addresses,
     pattern_test,
     tested_lanes,
 )
@@ -253,7 +253,7 @@ def store(ctx: Context, op: Op) -> None:
 def aligned(ctx: Context, op: Op) -> None:
     """Of a store whose parts are stored: its address is a multiple of the size of them all."""
     space = op.mods.get("space", "generic")
-    addresses, size = lanes_of(ctx, op["a"], space), op["size"].bits
+    addresses, size = operand_addresses(ctx, op["a"], space), op["size"].bits
     low = ctx.vector.bin("and", "i64", addresses, ctx.vector.int(64, size - 1))
     off = ctx.bits_of(ctx.vector.icmp("ne", "i64", low, ctx.vector.int(64, 0)))
     wild = ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(ctx.mask_of(op)), off)
