@@ -31,7 +31,8 @@ READ_MODES = ("element", "normalized_float")
 class SamplerState:
     """How coordinates become texels (CUDA's ``cudaTextureDesc``).
 
-    ``address`` is one mode for all axes or a sequence of up to three; ``wrap`` and ``mirror`` need normalized
+    ``address`` is one mode for all axes or a sequence of up to three, of which the last one is that of the others, too; a
+    texture's axes that are not there have ``clamp`` unless the sequence names them.  ``wrap`` and ``mirror`` need normalized
     coordinates and mean ``clamp`` without.  ``border`` is the colour outside in mode ``border``.  ``max_anisotropy`` is
     up to 16; fetches that depend on one above 1, those with gradients or of one of several levels, are faults.
     """
@@ -47,9 +48,9 @@ class SamplerState:
     seamless: bool = False
     max_anisotropy: int = 0
 
-    def fill(self, target: Any) -> None:
-        """Write the state into a ``pe_sampler``."""
-        target.address = self._addresses()
+    def fill(self, target: Any, axes: int = 3) -> None:
+        """Write the state into a ``pe_sampler`` for textures with so many axes."""
+        target.address = self._addresses(axes)
         target.filter = _choice(FILTERS, self.filter, "filter")
         target.mip_filter = _choice(FILTERS, self.mip_filter, "mip filter")
         target.normalized, target.seamless = bool(self.normalized), bool(self.seamless)
@@ -60,11 +61,12 @@ class SamplerState:
             raise InputError(f"border must be four numbers, not {shown(self.border)}")
         target.border = [float(value) for value in self.border]
 
-    def _addresses(self) -> list[int]:
-        modes = [self.address] * 3 if isinstance(self.address, str) else list(self.address)
+    def _addresses(self, axes: int) -> list[int]:
+        modes = [self.address] if isinstance(self.address, str) else list(self.address)
         if not 1 <= len(modes) <= 3:
             raise InputError(f"address must be one to three modes, not {shown(self.address)}")
-        modes += modes[-1:] * (3 - len(modes))
+        modes += modes[-1:] * (axes - len(modes))
+        modes += ["clamp"] * (3 - len(modes))
         return [_choice(ADDRESS_MODES, mode, "address mode") for mode in modes]
 
 
@@ -97,7 +99,7 @@ class Texture:
         target.kind = getattr(lib, f"PE_KIND_{_kind_read(surface.format.kind, read_mode)}")
         target.srgb, target.samples = bool(srgb), samples
         target.memory = surface.descriptor[0]
-        state.fill(target.sampler)
+        state.fill(target.sampler, GEOMETRIES[self.geometry].axes)
         if self.reads_integers and any(state.border):
             raise InputError("a border colour needs texels that read as floats")
         _check(lib.pe_texture_check(target), f"{self.geometry} texture of {surface.format}")

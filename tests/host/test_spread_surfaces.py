@@ -192,9 +192,10 @@ def test_parts_read_textures(tmp_path: Path, device: ptxemu.Device) -> None:
     for level, count in enumerate((8, 4, 2)):
         np.save(tmp_path / f"level{level}.npy", np.arange(count, dtype="u4") + 100 * level)
     levels = ", ".join(f'{{ npy = "level{level}.npy" }}' for level in range(3))
-    texture = f'[textures.t]\ngeometry = "1d"\nmip_filter = "point"\ndata = [{levels}]\n'
+    texture = f'[textures.t]\ngeometry = "1d"\nmip_filter = "point"\nnormalized = true\ndata = [{levels}]\n'
     body = f"""
-      rem.u32 %x, %b, 3; shr.u32 %y, 8, %x; rem.u32 %y, %t, %y; cvt.rn.f32.u32 %f1, %y; cvt.rn.f32.u32 %f2, %x;
+      rem.u32 %x, %b, 3; shr.u32 %y, 8, %x; cvt.rn.f32.u32 %f3, %y; rem.u32 %y, %t, %y; cvt.rn.f32.u32 %f1, %y;
+      add.f32 %f1, %f1, 0f3F000000; div.rn.f32 %f1, %f1, %f3; cvt.rn.f32.u32 %f2, %x;
       tex.level.1d.v4.u32.f32 {{%v, %r1, %r2, %r3}}, [%tex, {{%f1}}], %f2; {STORE}"""
     case = case_of(tmp_path, body, surface_of("1d", 4), texture)
     index, level = np.arange(COUNT), np.arange(COUNT) // THREADS % 3
