@@ -8,7 +8,7 @@
  * that is kept 1, and converted to an integer, it is aligned and cut.
  */
 #ifdef __OPTIMIZE__
-#pragma GCC optimize("peel-loops") /* over rows and columns; "O3" makes slower code in more time */
+#pragma GCC optimize("O3")
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wanalyzer-shift-count-overflow"       /* it takes the lanes of a vector for its bits */

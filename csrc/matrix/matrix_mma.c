@@ -8,7 +8,7 @@
  * them those of the sums, stand in the order 0 2 4 6 1 3 5 7, which is how accumulators are spread over registers.
  */
 #ifdef __OPTIMIZE__
-#pragma GCC optimize("peel-loops") /* over rows and columns; "O3" makes slower code in more time */
+#pragma GCC optimize("O3")
 #endif
 #include <fenv.h>
 #include <math.h>
