@@ -1,5 +1,6 @@
 /* registry.c: registration of fat binaries, kernels and variables, which are loaded at their first use. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
@@ -263,6 +264,24 @@ cudaError_t px_variable_of(const void *symbol, uint64_t *address, uint64_t *size
   return px_module_variable(found->fat->module, found->name, address, size) ? cudaSuccess : cudaErrorInvalidSymbol;
 }
 
+enum { LONGEST_REFERENCE = 1024 };
+
+/* A reference is registered by its name in C++, "::image" or "::inner::image", and in PTX it is mangled if it is in a namespace (Itanium C++
+ * ABI, "Mangling"). false: the name is too long. */
+static bool mangle(const char *name, char out[LONGEST_REFERENCE]) {
+  name += strncmp(name, "::", 2) ? 0 : 2;
+  if (!strstr(name, "::")) return snprintf(out, LONGEST_REFERENCE, "%s", name) < LONGEST_REFERENCE;
+  int size = snprintf(out, LONGEST_REFERENCE, "_ZN");
+  while (size < LONGEST_REFERENCE) {
+    const char *end = strstr(name, "::");
+    int length = end ? (int)(end - name) : (int)strlen(name);
+    size += snprintf(out + size, (size_t)(LONGEST_REFERENCE - size), "%d%.*s%s", length, length, name, end ? "" : "E");
+    if (!end) break;
+    name = end + 2;
+  }
+  return size < LONGEST_REFERENCE;
+}
+
 cudaError_t px_reference_of(const void *reference, px_symbol_kind kind, uint64_t *handle, bool *normalized) {
   enum { INVALID_TEXTURE = 18, INVALID_SURFACE = 37 };
   const cudaError_t invalid = kind == PX_IS_TEXTURE ? INVALID_TEXTURE : INVALID_SURFACE;
@@ -271,7 +290,8 @@ cudaError_t px_reference_of(const void *reference, px_symbol_kind kind, uint64_t
   cudaError_t error = load(found->fat);
   if (error) return error;
   const pe_module *resident = found->fat->module->resident;
-  const pe_handle_facts *facts = pe_module_handle(resident, found->name);
+  char name[LONGEST_REFERENCE];
+  const pe_handle_facts *facts = mangle(found->name, name) ? pe_module_handle(resident, name) : NULL;
   if (!facts || facts->count != 1) return invalid;
   *handle = pe_module_handles(resident)[facts->first];
   if (normalized) *normalized = found->normalized;

@@ -117,10 +117,10 @@ static void register_all(const char *path) {
   __cudaRegisterFunction(handle, &read_line, &read_line, "read_line", -1, NULL, NULL, NULL, NULL, NULL);
   __cudaRegisterFunction(handle, &read_images, &read_images, "read_images", -1, NULL, NULL, NULL, NULL, NULL);
   __cudaRegisterFunction(handle, &write_canvas, &write_canvas, "write_canvas", -1, NULL, NULL, NULL, NULL, NULL);
-  __cudaRegisterTexture(handle, &line, NULL, "line", 1, 0, 0);
-  __cudaRegisterTexture(handle, &image, NULL, "image", 2, 0, 0);
+  __cudaRegisterTexture(handle, &line, NULL, "::line", 1, 0, 0);
+  __cudaRegisterTexture(handle, &image, NULL, "::inner::image", 2, 0, 0);
   __cudaRegisterTexture(handle, &bytes, NULL, "bytes", 2, 1, 0);
-  __cudaRegisterSurface(handle, &canvas, NULL, "canvas", 2, 0);
+  __cudaRegisterSurface(handle, &canvas, NULL, "::canvas", 2, 0);
   __cudaRegisterFatBinaryEnd(handle);
 }
 
