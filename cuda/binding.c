@@ -87,20 +87,23 @@ PX_API cudaError_t cudaBindTexture2D(size_t *offset, const textureReference *ref
   return bind(reference, &resource);
 }
 
-PX_API cudaError_t cudaBindTextureToArray(const textureReference *reference, cudaArray_t array,
-                                          const cudaChannelFormatDesc *format) {
+/* The format is that of the memory, whatever the program says. */
+static cudaError_t bind_array(const textureReference *reference, const cudaResourceDesc *resource,
+                              const cudaChannelFormatDesc *format) {
   PX_ENTER();
   PX_REQUIRE(reference && format, cudaErrorInvalidValue);
-  cudaResourceDesc resource = {.resType = cudaResourceTypeArray, .res.array.array = array};
-  return bind(reference, &resource);
+  return bind(reference, resource);
+}
+
+PX_API cudaError_t cudaBindTextureToArray(const textureReference *reference, cudaArray_t array,
+                                          const cudaChannelFormatDesc *format) {
+  return bind_array(reference, &(cudaResourceDesc){.resType = cudaResourceTypeArray, .res.array.array = array}, format);
 }
 
 PX_API cudaError_t cudaBindTextureToMipmappedArray(const textureReference *reference, cudaMipmappedArray_t mipmap,
                                                    const cudaChannelFormatDesc *format) {
-  PX_ENTER();
-  PX_REQUIRE(reference && format, cudaErrorInvalidValue);
   cudaResourceDesc resource = {.resType = cudaResourceTypeMipmappedArray, .res.mipmap.mipmap = mipmap};
-  return bind(reference, &resource);
+  return bind_array(reference, &resource, format);
 }
 
 /* What was bound may still be read: it is undefined to do so. */
@@ -110,13 +113,22 @@ PX_API cudaError_t cudaUnbindTexture(const textureReference *reference) {
   return px_report(px_reference_of(reference, PX_IS_TEXTURE, &handle, NULL));
 }
 
-PX_API cudaError_t cudaGetTextureReference(const textureReference **out, const void *symbol) {
+/* A reference is known by the address of its symbol. */
+static cudaError_t reference_of(const void **out, const void *symbol, px_symbol_kind kind) {
   uint64_t handle;
   PX_ENTER();
   PX_REQUIRE(out, cudaErrorInvalidValue);
-  cudaError_t error = px_reference_of(symbol, PX_IS_TEXTURE, &handle, NULL);
+  cudaError_t error = px_reference_of(symbol, kind, &handle, NULL);
   if (!error) *out = symbol;
   return px_report(error);
+}
+
+PX_API cudaError_t cudaGetTextureReference(const void **out, const void *symbol) {
+  return reference_of(out, symbol, PX_IS_TEXTURE);
+}
+
+PX_API cudaError_t cudaGetSurfaceReference(const void **out, const void *symbol) {
+  return reference_of(out, symbol, PX_IS_SURFACE);
 }
 
 PX_API cudaError_t cudaBindSurfaceToArray(const void *reference, cudaArray_t array, const cudaChannelFormatDesc *format) {
@@ -128,14 +140,5 @@ PX_API cudaError_t cudaBindSurfaceToArray(const void *reference, cudaArray_t arr
   PX_SETTLE();
   cudaError_t error = px_reference_of(reference, PX_IS_SURFACE, &handle, NULL);
   if (!error && !px_surface_bind(handle, &array->surface)) error = cudaErrorMemoryAllocation;
-  return px_report(error);
-}
-
-PX_API cudaError_t cudaGetSurfaceReference(const void **out, const void *symbol) {
-  uint64_t handle;
-  PX_ENTER();
-  PX_REQUIRE(out, cudaErrorInvalidValue);
-  cudaError_t error = px_reference_of(symbol, PX_IS_SURFACE, &handle, NULL);
-  if (!error) *out = symbol;
   return px_report(error);
 }

@@ -87,8 +87,8 @@ cudaError_t px_texture_of(const cudaResourceDesc *resource, const cudaTextureDes
   return pe_texture_check(out) ? cudaErrorInvalidValue : cudaSuccess;
 }
 
-static cudaError_t create(cudaTextureObject_t *out, const cudaResourceDesc *resource, const cudaTextureDesc *wanted,
-                          const cudaResourceViewDesc *view) {
+PX_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *out, const cudaResourceDesc *resource,
+                                           const cudaTextureDesc *wanted, const cudaResourceViewDesc *view) {
   pe_texture texture;
   PX_ENTER();
   PX_REQUIRE(out, cudaErrorInvalidValue);
@@ -98,15 +98,10 @@ static cudaError_t create(cudaTextureObject_t *out, const cudaResourceDesc *reso
   return px_report(*out ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
-PX_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *out, const cudaResourceDesc *resource,
-                                           const cudaTextureDesc *wanted, const cudaResourceViewDesc *view) {
-  return create(out, resource, wanted, view);
-}
-
 /* As CUDA 11.8 calls the one with all that CUDA 12 describes. */
 PX_API cudaError_t cudaCreateTextureObject_v2(cudaTextureObject_t *out, const cudaResourceDesc *resource,
                                               const cudaTextureDesc *wanted, const cudaResourceViewDesc *view) {
-  return create(out, resource, wanted, view);
+  return cudaCreateTextureObject(out, resource, wanted, view);
 }
 
 /* What CUDA 11 describes ends before the last member. */
@@ -114,15 +109,14 @@ PX_API cudaError_t px_texture_object_of_11(cudaTextureObject_t *out, const cudaR
                                            const cudaResourceViewDesc *view) {
   cudaTextureDesc whole = {.seamlessCubemap = 0};
   if (wanted) memcpy(&whole, wanted, offsetof(cudaTextureDesc, seamlessCubemap));
-  return create(out, resource, wanted ? &whole : NULL, view);
+  return cudaCreateTextureObject(out, resource, wanted ? &whole : NULL, view);
 }
 
 /* Before CUDA 13, there are no flags behind the resource. */
 PX_API cudaError_t px_texture_object_of_13(cudaTextureObject_t *out, const cudaResourceDesc *resource,
                                            const cudaTextureDesc *wanted, const cudaResourceViewDesc *view) {
-  PX_ENTER();
   PX_REQUIRE(!resource || !resource->flags, cudaErrorInvalidValue);
-  return create(out, resource, wanted, view);
+  return cudaCreateTextureObject(out, resource, wanted, view);
 }
 
 PX_API cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) {

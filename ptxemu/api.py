@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 Options = Mapping[str, str | int | bool]
 FilePath = str | os.PathLike[str]
 MAX_OPT = 3
-TRUTHS = (int, np.bool_)  # what may say yes or no
+YES_OR_NO = (int, np.bool_)  # what may say yes or no
 MAX_PREPARED = 256  # grids and blocks of a module that are remembered
 
 
@@ -407,7 +407,7 @@ class Launcher:
     ) -> _Launch:
         module, info, prepared = self.kernel.module, self.kernel.info, self._prepared
         limit = None if timeout is None else _checked_timeout(timeout)
-        if not isinstance(cooperative, TRUTHS):
+        if not isinstance(cooperative, YES_OR_NO):
             raise InputError(f"cooperative is True or False, not {shown(cooperative)}")
         if cooperative and self._part is not None:
             raise InputError(f"kernel {info.name}: blocks of a cooperative launch wait for each other: it has no parts")

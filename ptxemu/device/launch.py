@@ -193,7 +193,7 @@ class Run:
 
     def result(self, handle: Any, config: Any, counters: Any, seconds: float, timeout: float | None) -> LaunchResult:
         """What became of a launch that has ended, of which C has told ``counters``; raises what it ended with."""
-        if counters.kind != PE_OK or counters.orphaned or timeout is not None or self.stop is not None:
+        if counters.kind != PE_OK or counters.orphaned or timeout is not None or self._is_stopped:
             self._raise_failure(handle, config, counters, timeout)
         if counters.no_memory:
             raise InputError(f"out of device memory for the stacks of `{self.kernel_name}`")
