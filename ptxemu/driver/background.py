@@ -53,7 +53,7 @@ def _end_with_stdin() -> None:
 
 def answer(request: Request) -> KernelCode:
     """The best code of the kernel that a request names."""
-    from ptxemu.driver import compile
+    from ptxemu.driver import compile, lowering
     from ptxemu.driver.program import Settings
     from ptxemu.text.source import SourceFile, join
 
@@ -62,7 +62,7 @@ def answer(request: Request) -> KernelCode:
         parts.append(SourceFile(name, request.text[start : start + length]))
         start += length
     module = compile.front_of(join(parts), settings.strict, settings.dialect, dict(settings.options), settings.like)
-    options = compile.Options(opt=settings.opt, observed=settings.observed)
+    options = lowering.Options(opt=settings.opt, observed=settings.observed)
     x, y, z = request.block
     return compile.kernel(module, request.kernel, options, (x, y, z))
 

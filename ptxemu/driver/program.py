@@ -31,7 +31,7 @@ from ptxemu.text.errors import InputError, shown
 from ptxemu.text.source import SourceFile, parts_of
 
 if TYPE_CHECKING:
-    from ptxemu.driver.compile import Tier
+    from ptxemu.driver.lowering import Tier
     from ptxemu.ir.ops import Module
 
 TIERS = ("auto", "fast", "best")
@@ -255,9 +255,9 @@ class Program:
 
     def _compile(self, kernel: str, block: Extent, tier: Tier) -> KernelCode:
         with importing:
-            from ptxemu.driver import compile
+            from ptxemu.driver import compile, lowering
 
-        options = compile.Options(opt=self.settings.opt, tier=tier, observed=self.settings.observed, lines=self._told)
+        options = lowering.Options(opt=self.settings.opt, tier=tier, observed=self.settings.observed, lines=self._told)
         module = self.ir
         with stage(COMPILE):
             return compile.kernel(module, kernel, options, block)

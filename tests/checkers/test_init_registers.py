@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ptxemu
-from ptxemu.driver import compile
+from ptxemu.driver import lowering
 from tests.checkers.planted import checked_device, found, messages, program
 
 device = checked_device("init")
@@ -71,8 +71,8 @@ def test_in_code_that_is_made_fast_and_where_lanes_wait(monkeypatch: pytest.Monk
     lock = "L: atom.global.cas.b32 %r3, [%rd3], 0, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra L; atom.global.exch.b32 %r3, [%rd3], 0;"
     body = f"{OWN} {SOME} @%p1 mov.u32 %r9, 1; bar.sync 0; st.global.u32 [%rd4], %r9;"
     monkeypatch.setenv("PTXEMU_CACHE", "off")
-    for greatest in (compile.FIRST_LAUNCH, -1.0):
-        monkeypatch.setattr(compile, "FIRST_LAUNCH", greatest)
+    for greatest in (lowering.FIRST_LAUNCH, -1.0):
+        monkeypatch.setattr(lowering, "FIRST_LAUNCH", greatest)
         for whole in (body, body + lock):
             with ptxemu.Device(memory="16 MiB", check="all") as device:
                 module = ptxemu.loads(text(whole), device=device, tier="fast")

@@ -30,7 +30,7 @@ import numpy as np
 import ptxemu
 from ptxemu.device.code import KernelCode
 from ptxemu.device.linked_code import LinkedCode
-from ptxemu.driver import compile
+from ptxemu.driver import compile, lowering
 from ptxemu.driver.effort import FAST, Effort
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.text.errors import Error, LaunchTimeout, UnsupportedError
@@ -171,7 +171,7 @@ class Case:
     scheme: str
     module: Any = None
     interpreted: Results | str = ""
-    lowered: compile.Lowered | None = None
+    lowered: lowering.Lowered | None = None
     code: KernelCode | None = None
     wrong: str = ""
 
@@ -187,7 +187,7 @@ class Case:
         try:
             module = self.module.program.ir
             bodies = compile.prepare(module, compile.find_entry(module, "k"), variant_of(self.made.block))
-            self.lowered = compile.lower_bodies(bodies, options, SCHEMES[self.scheme].threaded, beside=beside)
+            self.lowered = lowering.lower_bodies(bodies, options, SCHEMES[self.scheme].threaded, beside=beside)
         except Error as error:
             self.wrong = told(error)
             return beside

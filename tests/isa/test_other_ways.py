@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 import ptxemu
-from ptxemu.driver import compile
+from ptxemu.driver import lowering
 from tests.isa.forms import Form
 from tests.isa.runner import File, Run, execute, execute_forms
 from tests.isa.test_isa import EVERY_FORM, groups, runs
@@ -29,7 +29,7 @@ def threaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every kernel threaded, however small."""
     monkeypatch.setenv("PTXEMU_TIER", "fast")
     monkeypatch.setenv("PTXEMU_CACHE", "off")
-    monkeypatch.setattr(compile, "FIRST_LAUNCH", -1.0)
+    monkeypatch.setattr(lowering, "FIRST_LAUNCH", -1.0)
 
 
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:

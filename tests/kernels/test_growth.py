@@ -13,7 +13,7 @@ import pytest
 
 import ptxemu
 from ptxemu.device.frames import SMALL, largest_frame
-from ptxemu.driver import compile, jit
+from ptxemu.driver import compile, jit, lowering
 from ptxemu.driver.effort import FAST
 from ptxemu.driver.pipeline import VERIFY_VARIABLE
 from ptxemu.lower.core.journal import Journal, Noted
@@ -266,7 +266,7 @@ def test_values_that_leave_loops_are_not_handed_over() -> None:
     module = compile.front(nested(40))
     bodies = compile.prepare(module, module.functions["k"], "row")
     phis = sum(len(block.phis) for block in bodies.graphs[0].blocks)
-    text = compile.lower_bodies(bodies, compile.Options(), threaded=True).text
+    text = lowering.lower_bodies(bodies, compile.Options(), threaded=True).text
     assert phis > 1600 and len(text) < 80 * phis
 
 
@@ -292,7 +292,7 @@ def test_most_of_what_is_done_for_phis_is_done_for_columns_of_them(monkeypatch: 
         bodies = compile.prepare(module, module.functions["k"], "row")
         options = compile.Options()
         calls = called_functions(lambda: compile.prepare(module, module.functions["k"], "row"))
-        calls += called_functions(lambda: compile.lower_bodies(bodies, options, threaded=True))
+        calls += called_functions(lambda: lowering.lower_bodies(bodies, options, threaded=True))
         return calls, sum(len(block.phis) for block in bodies.graphs[0].blocks)
 
     few, many = cost(2), cost(50)
@@ -308,7 +308,7 @@ def test_control_flow_of_threaded_code_is_data(line: str) -> None:
     def labels(count: int) -> int:
         module = compile.front(straight(line, count))
         bodies = compile.prepare(module, module.functions["k"], "row")
-        made = compile.lower_bodies(bodies, compile.Options(), threaded=True)
+        made = lowering.lower_bodies(bodies, compile.Options(), threaded=True)
         assert made.independent == (line is LOCK)
         return len(LABEL.findall(made.text))
 
@@ -324,7 +324,7 @@ def test_meetings_of_lanes_that_wait_for_each_other(threaded: bool) -> None:
         body = "bar.warp.sync 0xffff;\n" * count
         module = compile.front(straight(f"setp.gt.u32 %p1, %r0, 15; @!%p1 bra N; {lock} N: {body} M:", 1))
         bodies = compile.prepare(module, module.functions["k"], "row")
-        made = compile.lower_bodies(bodies, compile.Options(), threaded=threaded)
+        made = lowering.lower_bodies(bodies, compile.Options(), threaded=threaded)
         assert made.independent
         return len(made.text)
 

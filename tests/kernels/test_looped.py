@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.device.code import Facts
 from ptxemu.driver import compile
 from ptxemu.ir.observed import Observed
 from tests.support.kernel_tools import GLOBAL_INDEX, kernel, run
@@ -22,7 +23,7 @@ def text(body: str, **options: str) -> str:
     return kernel(GLOBAL_INDEX + OUT + body, declarations=SHARED, **options)
 
 
-def facts(body: str, observed: Observed = "") -> compile.Facts:
+def facts(body: str, observed: Observed = "") -> Facts:
     return compile.kernel(compile.front(text(body)), "k", compile.Options(observed=observed)).facts
 
 

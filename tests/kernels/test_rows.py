@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.device.code import Facts
 from ptxemu.driver import compile
 from tests.support.kernel_tools import Threads, kernel
 
@@ -22,7 +23,7 @@ COUNT = "ld.global.u32 %r20, [%rd1]; add.u32 %r20, %r20, %r0; st.global.u32 [%rd
 SHARED = ".shared .align 4 .b8 words[128];\n"
 
 
-def facts(body: str, variant: str = "row") -> compile.Facts:
+def facts(body: str, variant: str = "row") -> Facts:
     text = kernel(NUMBER + body, declarations=SHARED)
     return compile.kernel(compile.front(text), "k", compile.Options(variant=variant)).facts
 

@@ -15,7 +15,7 @@ import pytest
 import ptxemu
 from ptxemu.cache import Cache
 from ptxemu.device.entry import KERNEL
-from ptxemu.driver import background, compile, effort, improve, jit
+from ptxemu.driver import background, compile, effort, improve, jit, lowering
 from ptxemu.driver.effort import Effort, cost_of
 from ptxemu.driver.program import Program, Settings
 from ptxemu.driver.request import Request
@@ -63,7 +63,7 @@ def low_limit(monkeypatch) -> None:
     """Kernels count as large early, so that the tests take little time."""
     module = compile.front(LARGE)
     large, small = (cost_of(compile.prepare(m, m.entries[0], "row").graphs).best for m in (module, compile.front(SMALL)))
-    monkeypatch.setattr(compile, "FIRST_LAUNCH", (large + small) / 2)
+    monkeypatch.setattr(lowering, "FIRST_LAUNCH", (large + small) / 2)
 
 
 def program(text: str, tier: str, cache: Cache | None = None) -> Program:
@@ -200,8 +200,8 @@ def test_a_program_that_embeds_python_is_not_started_again(monkeypatch, name):
 CHILD = """
 import os, sys, time
 import numpy as np, ptxemu
-from ptxemu.driver import compile, improve
-compile.FIRST_LAUNCH = 0
+from ptxemu.driver import improve, lowering
+lowering.FIRST_LAUNCH = 0
 module = ptxemu.loads(sys.stdin.read(), tier="auto")
 values = np.arange(96, dtype=np.uint32)
 for _ in range(2):

@@ -17,7 +17,8 @@ from ptxemu.cli.progress import watched
 from ptxemu.cli.values import parse_extent
 from ptxemu.device.launch_limits import shape_of
 from ptxemu.dialects import of_file
-from ptxemu.driver.compile import Lowered, Options, emit_all, emit_ir, front
+from ptxemu.driver.compile import emit_all, emit_ir, front
+from ptxemu.driver.lowering import Lowered, Options
 from ptxemu.driver.pipeline import Hook, verify_bodies
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.numerics import checked_like
