@@ -1,4 +1,4 @@
-/* linked.h: images that hold several others, which the compile side links (ptxemu/serve/image.py). */
+/* linked.h: images that hold several others, which the compile side links (ptxemu/images/fatbin.py). */
 #ifndef PTXEMU_CUDA_LINKED_H
 #define PTXEMU_CUDA_LINKED_H
 #include <stdbool.h>

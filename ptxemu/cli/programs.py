@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ptxemu.cli.isolation import is_isolated
-from ptxemu.driver.front import decoded, read_ptx
+from ptxemu.driver.front import read_ptx
+from ptxemu.images.host import program_text
 from ptxemu.text.errors import InputError, printable_lines
 from ptxemu.text.files import MAX_PROGRAM, read_bounded
 from ptxemu.text.source import SourceFile
@@ -34,7 +35,7 @@ def read_program(path: Path, debug: str = LINES) -> SourceFile:
     """The text of a program. Raises InputError if there is none, or if it is CUDA C++ that cannot be compiled here."""
     name = name_of(path)
     if str(path) == STANDARD_INPUT:
-        return SourceFile(name, decoded(read_bounded(sys.stdin.buffer, MAX_PROGRAM, name), name))
+        return SourceFile(name, program_text(read_bounded(sys.stdin.buffer, MAX_PROGRAM, name), name))
     return SourceFile(name, _compiled(path, debug) if path.suffix == CUDA else read_ptx(path))
 
 

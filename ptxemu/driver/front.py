@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ptxemu import dialects
+from ptxemu.images.host import program_text
 from ptxemu.process.gc_pause import collector_paused
 from ptxemu.process.locks import importing
 from ptxemu.process.stages import CHECK, PARSE, stage
-from ptxemu.text.errors import Diagnostic, Diagnostics, InputError, UnsupportedError
+from ptxemu.text.errors import Diagnostic, Diagnostics, UnsupportedError
 from ptxemu.text.files import MAX_PROGRAM, read_file
 from ptxemu.text.source import SourceFile
 
@@ -48,13 +49,5 @@ def check_ptx(source: SourceFile, diagnostics: Diagnostics) -> Module:
 
 
 def read_ptx(path: Path) -> str:
-    """The text of a PTX file; InputError if there is none."""
-    return decoded(read_file(path, MAX_PROGRAM), str(path))
-
-
-def decoded(data: bytes, name: str) -> str:
-    """Decode a program. Raises InputError if it is not UTF-8."""
-    try:
-        return data.removesuffix(b"\0").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name}: not valid UTF-8 (byte {error.start})") from None
+    """The PTX in a file, which may be a fat binary, or what nvcc makes of a program. Raises as :func:`program_text`."""
+    return program_text(read_file(path, MAX_PROGRAM), str(path))

@@ -12,8 +12,8 @@ from ptxemu.checkers.kinds import parse_checks
 from ptxemu.checkers.lines import ProgramLines
 from ptxemu.checkers.raw import finding_of
 from ptxemu.checkers.report import Report, sarif_of
+from ptxemu.images.fatbin import texts_of
 from ptxemu.serve.found import Found
-from ptxemu.serve.image import texts_of
 from ptxemu.serve.worker import CHECK
 from ptxemu.text.errors import InputError
 from ptxemu.text.files import write_text

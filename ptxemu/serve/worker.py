@@ -15,10 +15,10 @@ from ptxemu.checkers.kinds import observed_of, parse_checks
 from ptxemu.device.launch_limits import Extent
 from ptxemu.driver.device_runtime import with_device_runtime
 from ptxemu.driver.program import Program, Settings, checked_tier
+from ptxemu.images.fatbin import texts_of
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.numerics import checked_like
 from ptxemu.serve.child import Child
-from ptxemu.serve.image import texts_of
 from ptxemu.serve.protocol import Channel
 from ptxemu.text.errors import Error, InputError, PtxError, UnsupportedError
 from ptxemu.text.source import SourceFile, join

@@ -30,6 +30,14 @@ def read_text(path: Path, limit: int, where: str = "") -> str:
         raise InputError(f"{named(path, where)}: not UTF-8 text") from None
 
 
+def decoded(data: bytes, name: str) -> str:
+    """Decode a program. Raises InputError if it is not UTF-8."""
+    try:
+        return data.removesuffix(b"\0").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: not valid UTF-8 (byte {error.start})") from None
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file of UTF-8 text; what is not Unicode, such as a part of a file's name, becomes an escape."""
     write_bytes(path, text.encode("utf-8", "backslashreplace"))

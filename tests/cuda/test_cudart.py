@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ptxemu.images.fatbin import PTX
 from ptxemu.process.cuda import library_path
-from ptxemu.serve.image import PTX
 from tests.serve.test_images import fat
 from tests.support.places import ROOT, TESTS
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ptxemu.images.fatbin import PTX
 from ptxemu.process.cuda import environment, library_path
-from ptxemu.serve.image import PTX
 from tests.cuda.test_linked_in import compiled, stand_ins
 from tests.serve.test_images import fat
 from tests.support.places import TESTS

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
+from ptxemu.images.fatbin import PTX
 from ptxemu.process.cuda import library_path
-from ptxemu.serve.image import PTX
 from tests.serve.test_images import fat
 from tests.support.driver_api import (
     ADDRESS,

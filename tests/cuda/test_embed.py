@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ptxemu.images.fatbin import PTX
 from ptxemu.process.cuda import include_path, library_path
-from ptxemu.serve.image import PTX
 from tests.serve.test_images import fat
 from tests.support.kernel_tools import kernel
 from tests.support.places import KERNELS as PTX_FILES

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ptxemu.images.fatbin import PTX
 from ptxemu.process.cuda import environment, library_path
-from ptxemu.serve.image import PTX
 from tests.serve.test_images import fat
 from tests.support.driver_api import POINTER, DriverError, call
 from tests.support.places import ROOT, TESTS

@@ -14,7 +14,7 @@ from tests.support.places import PACKAGE
 # The rooms from the bottom to the top: modules of a room import one another as they like.
 LAYERS: list[set[str]] = [
     {"_runtime", "process", "text"},
-    {"ir", "dwarf"},
+    {"ir", "dwarf", "images"},
     {"isa", "checkers"},
     {"device"},
     {"cache"},

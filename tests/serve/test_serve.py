@@ -75,7 +75,7 @@ def test_code_is_where_the_program_looks_for_it(tmp_path):
         assert server_.ask(b"code", b"80", ADD, KEY, b"add", b"3,3,3") == [b"ok", identity]
         cache = Cache(tmp_path / "c")
         text = (FATBIN / "add_plain.fatbin").read_bytes()
-        from ptxemu.serve.image import text_of
+        from ptxemu.images.fatbin import text_of
 
         program = Program(SourceFile("<module>", text_of(text, 80)), Settings(), cache)
         assert program.identity.encode() == identity

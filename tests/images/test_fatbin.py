@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxemu.serve import lz4
-from ptxemu.serve.image import ENTRY, HEADER, INPUT, LINKED, LINKED_MAGIC, LZ4, MAGIC, PTX, entries, text_of, texts_of
+from ptxemu.images import lz4
+from ptxemu.images.fatbin import ENTRY, HEADER, INPUT, LINKED, LINKED_MAGIC, LZ4, MAGIC, PTX, entries, text_of, texts_of
 from ptxemu.text.errors import InputError, UnsupportedError
 from tests.support.places import FATBIN
 

@@ -11,12 +11,13 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ptxemu.driver.front import decoded
-from ptxemu.serve import lz4
+from ptxemu.images import lz4
+from ptxemu.process.locks import importing
 from ptxemu.text.errors import InputError, UnsupportedError
-from ptxemu.text.files import MAX_PROGRAM
+from ptxemu.text.files import MAX_PROGRAM, decoded
 
 MAGIC = 0xBA55ED50
+FIRST_BYTES = MAGIC.to_bytes(4, "little")
 HEADER = struct.Struct("<IHHQ")  # magic, version, bytes of this header, bytes of the entries
 # kind, version, bytes of this header, of the payload, and of it before padding; options; version, architecture, name;
 # flags, nothing, bytes of the payload when it is unpacked
@@ -29,6 +30,8 @@ ELF = b"\x7fELF"
 LINKED = struct.Struct("<8sQQ")  # magic, bytes of the image, inputs
 LINKED_MAGIC = b"PXLINKED"
 INPUT = struct.Struct("<Q")
+NEWEST = 1 << 32
+"""In place of a compute capability: that of a device that may run all PTX."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +87,19 @@ def text_of(image: bytes, arch: int) -> str:
     """
     if image.startswith(ELF):
         raise UnsupportedError("the image is machine code (a cubin) and holds no PTX")
-    if len(image) >= 4 and int.from_bytes(image[:4], "little") == MAGIC:
+    if is_fat(image):
         return decoded(_unpacked(_chosen(list(entries(image)), arch)).rstrip(b"\0"), "the PTX of the fat binary")
     return decoded(image.rstrip(b"\0"), "the image")
+
+
+def is_fat(image: bytes) -> bool:
+    """Whether it begins as a fat binary."""
+    return image.startswith(FIRST_BYTES)
+
+
+def holds_ptx(image: bytes) -> bool:
+    """Whether a fat binary has PTX, for any device. Raises InputError if it is damaged."""
+    return any(entry.kind == PTX for entry in entries(image))
 
 
 def entries(image: bytes) -> Iterator[Entry]:
@@ -139,12 +152,9 @@ def _unpacked(entry: Entry) -> bytes:
 
 
 def _zstandard(payload: bytes, size: int) -> bytes:
-    try:
+    with importing:
         import zstandard
-    except ImportError:
-        raise UnsupportedError(
-            "the PTX of the fat binary is compressed with zstd: pip install zstandard, or compile with nvcc --compress-mode=speed"
-        ) from None
+
     try:
         stated = zstandard.frame_content_size(payload)  # which the decompressor would allocate, whatever it is
         if stated in (size, -1, zstandard.CONTENTSIZE_UNKNOWN):

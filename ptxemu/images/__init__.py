@@ -1,0 +1,1 @@
+"""Files and images in which compilers put PTX beside machine code."""
