@@ -24,6 +24,7 @@ from ptxemu.lower.core.lane_emitter import LaneEmitter
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.literals import literal, offsets_literal
 from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.core.masks import expanded
 from ptxemu.lower.core.scratch import Scratch, bytes_of
 from ptxemu.lower.core.site import Value, site_literal, site_type
 
@@ -558,7 +559,7 @@ class Context:
         return self.scalar.icmp("ne", f"i{LANES}", self.bits_of(mask), "0")
 
     def mask_from_bits(self, bits: str) -> str:
-        return self.inst(f"bitcast i{LANES} {bits} to {MASK}")
+        return expanded(self.target, self.inst, bits)
 
     def deposited(self, mask: str, first: int, places: int) -> str:
         """An i64 whose bits at ``places`` are those of a mask from lane ``first`` on, where the CPU can do that at once."""

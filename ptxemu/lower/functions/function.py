@@ -24,6 +24,7 @@ from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.core.masks import expanded
 from ptxemu.lower.core.runs import hulls_of
 from ptxemu.lower.core.segments import Segment, cut, escaping, test
 from ptxemu.lower.core.special import special_value, symbol_value
@@ -198,7 +199,8 @@ class FunctionBuilder:
                 if block not in self.waiting:
                     self.waiting[block] = slot = ctx.alloca(MASK)
                     ctx.prologue.append(f"  store {MASK} zeroinitializer, ptr {slot}, align 4")
-        everyone = ctx.once("active.mask", f"bitcast i32 {'%mask' if ctx.layout.framed else ctx.field('active')} to {MASK}")
+        bits = "%mask" if ctx.layout.framed else ctx.field("active")
+        everyone = expanded(ctx.target, lambda text: ctx.once(f"active: {text}", text), bits)
         ctx.prologue.append(f"  store {MASK} {everyone}, ptr {self.running[self.order[0]]}, align 64")
         widenings = [op for block in self.order for op in block.ops if _is_widening(ctx, op)]
         if widenings:

@@ -7,7 +7,7 @@ from ptxemu.analysis.survivors import Survivors
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Reg
-from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.context import MASK, Context
 from ptxemu.lower.core.scratch import bytes_of
 
 ALIGN = 64
@@ -45,6 +45,8 @@ def store(ctx: Context, kind: str, value: str, offset: int) -> None:
 
 
 def load(ctx: Context, kind: str, offset: int) -> str:
+    if kind == MASK:
+        return ctx.mask_from_bits(load(ctx, f"i{LANES}", offset))
     return ctx.inst(f"load {kind}, ptr {ctx.inst(at(offset))}, align {alignment(kind)}")
 
 

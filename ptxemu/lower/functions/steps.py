@@ -24,10 +24,11 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec, items_of
 from ptxemu.ir.types import B32, B64, U64, ScalarType
 from ptxemu.lower.core.access import symbol_address
-from ptxemu.lower.core.context import MASK, Context
+from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.core.masks import expanded
 from ptxemu.lower.core.site import Value, site_literal, site_type
 from ptxemu.lower.functions.control_steps import DECLARATION, routine
 from ptxemu.lower.functions.homes import Homes
@@ -108,8 +109,7 @@ class RoutineContext(Context):
         super().__init__(caller.uniformity, caller.layout, caller.unit)
         self.storage, self.raw = caller.storage, caller.raw
         self.step_bytes = HEADER + 4 * len(operands.parts)
-        self.active, self.active_bits = "%active", "%mask"
-        self.prologue.append(f"  %active = bitcast i32 %mask to {MASK}")
+        self.active, self.active_bits = expanded(self.target, lambda text: self.once(f"active: {text}", text), "%mask"), "%mask"
         if caller.layout.framed:
             self.prologue.append("  %stack = load i64, ptr %frame, align 64")
         for index, item in enumerate(operands.items):

@@ -16,7 +16,7 @@ from ptxemu.ir.graph import Block, Graph, Phi
 from ptxemu.ir.ops import Imm, Reg
 from ptxemu.ir.types import B32
 from ptxemu.lower.control.sync import note_exit, poll_stop
-from ptxemu.lower.core.context import MASK, Context
+from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout, align_up
 from ptxemu.lower.core.llvm_module import Unit
@@ -176,7 +176,7 @@ class ThreadedBuilder(FunctionBuilder):
         ctx.start(f"op{self.outside}")
         ctx.forget()
         bits = ctx.inst(f"load i32, ptr {ctx.inst(f'getelementptr i8, ptr %frame, i64 {CURRENT}')}, align 4")
-        ctx.active, ctx.active_bits = ctx.inst(f"bitcast i32 {bits} to {MASK}"), bits
+        ctx.active, ctx.active_bits = ctx.mask_from_bits(bits), bits
         emit()
         ctx.stmt(f"store ptr getelementptr (i8, ptr {self.table}, i64 {self.steps.end}), ptr %at, align 8")
         ctx.jump("run")
