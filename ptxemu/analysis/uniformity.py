@@ -334,6 +334,14 @@ def _sub(known: Shapes, op: Op) -> Shape | None:
     return shapes.sub(_shape(known, op["a"]), _shape(known, op["b"]))
 
 
+@pattern("neg", "not")
+def _neg(known: Shapes, op: Op) -> Shape | None:
+    """``not`` is ``neg`` minus one."""
+    if not _integer(op) or not _narrow_ok(known, op):
+        return None
+    return shapes.scale(_shape(known, op["a"]), -1, op.dst_types[0].bits)
+
+
 @pattern("mul")
 def _mul(known: Shapes, op: Op) -> Shape | None:
     modes = op.mods.values()
