@@ -66,6 +66,14 @@ LANE_ACCESSES(strong_32, uint32_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_64, uint64_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_128, two_words, VECTOR_READ, VECTOR_WRITE)
 
+#define NEAR_SCATTER(size)                                                                                   \
+  UNWATCHED void pe_scatter_near_##size(uint64_t start, const int32_t *offsets, uint32_t mask,               \
+                                        const uint##size##_t *values) {                                      \
+    PE_FOR_LANES(i, mask) *(uint##size##_t *)(uintptr_t)(start + (uint64_t)(int64_t)offsets[i]) = values[i]; \
+  }
+NEAR_SCATTER(32)
+NEAR_SCATTER(64)
+
 #define LANE_UPDATE(name, size, operator)                                                        \
   void pe_##name##_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words) { \
     for (uint32_t i = 0; i < PE_WARP_LANES; i++) {                                               \

@@ -35,6 +35,10 @@ PE_LANE_ACCESSES(strong_64)
 PE_LANE_ACCESSES(strong_128)
 #undef PE_LANE_ACCESSES
 
+/* Write an element at start + offsets[i] for each lane of `mask`, in order. */
+void pe_scatter_near_32(uint64_t start, const int32_t *offsets, uint32_t mask, const uint32_t *values);
+void pe_scatter_near_64(uint64_t start, const int32_t *offsets, uint32_t mask, const uint64_t *values);
+
 /* Update the words of so many bits at base + offsets[i], of all lanes in order, with a word of each or the same value. No other
  * thread touches that memory. */
 #define PE_LANE_UPDATE(name, size)                                                              \

@@ -41,6 +41,14 @@ class Shape:
     def spread(self) -> tuple[int, int]:
         return min(self.offsets), max(self.offsets)
 
+    def strided(self, size: int) -> bool:
+        """Whether lanes lie one distance apart, a multiple of ``size``, with room for two elements of it between neighbours."""
+        first, second = self.offsets[:2]
+        distance = second - first
+        if distance % size or abs(distance) <= 2 * size:
+            return False
+        return self.offsets == tuple(range(first, first + distance * len(self.offsets), distance))
+
 
 @cache
 def no_offsets(lanes: int) -> tuple[int, ...]:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.driver import compile
+from tests.support.kernel_tools import kernel
 
 LANES, WORDS, STRIDE = 32, 1024, 17
 MASKS = (0xFFFFFFFF, 0x0000FFFF, 0xFFFF0000, 0x00000001, 0x80000000, 0x00018000, 0x5A5A0000, 0)
@@ -38,16 +40,16 @@ OFF:
   ret;
 }}
 """
-PLACES = {"loaded": "ld.global.u32 %r4, [%d3];", "of the lane": f"mul.lo.u32 %r4, %r1, {STRIDE};"}
+PLACES = {
+    "loaded": "ld.global.u32 %r4, [%d3];",
+    "of the lane": f"mul.lo.u32 %r4, %r1, {STRIDE};",
+    "backwards": f"mul.lo.u32 %r4, %r1, {STRIDE}; neg.s32 %r4, %r4; add.u32 %r4, %r4, 600;",
+}
 
 
-@pytest.mark.parametrize("engine", ["jit", "interpreter"])
-@pytest.mark.parametrize("bits", [32, 64])
-@pytest.mark.parametrize("way", PLACES)
-def test_only_lanes_that_are_on_take_part(engine, bits, way):
-    size, lanes = bits // 8, np.arange(LANES)
-    places = lanes * STRIDE if way == "of the lane" else np.random.default_rng(1).permutation(WORDS // 2 - 1)[:LANES] * 2
-    text = TEXT.format(
+def program(bits: int, way: str) -> str:
+    size = bits // 8
+    return TEXT.format(
         bits=bits,
         bytes=size,
         words=WORDS,
@@ -57,6 +59,16 @@ def test_only_lanes_that_are_on_take_part(engine, bits, way):
         rows=2 * LANES * size,
         place=PLACES[way],
     )
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("way", PLACES)
+def test_only_lanes_that_are_on_take_part(engine, bits, way):
+    size, lanes = bits // 8, np.arange(LANES)
+    loaded = np.random.default_rng(1).permutation(WORDS // 2 - 1)[:LANES] * 2
+    places = {"loaded": loaded, "of the lane": lanes * STRIDE, "backwards": 600 - lanes * STRIDE}[way]
+    text = program(bits, way)
     with ptxemu.Device(engine=engine) as device:
         kernel = ptxemu.loads(text, device=device)["k"]
         for mask in MASKS:
@@ -65,3 +77,51 @@ def test_only_lanes_that_are_on_take_part(engine, bits, way):
             on = mask >> lanes & 1 == 1
             wanted = [np.where(on, places, 7), np.where(on, places + 1, 7), places + np.where(on, 1000, 1)]
             assert np.array_equal(out, wanted), hex(mask)
+
+
+@pytest.mark.parametrize("way", PLACES)
+@pytest.mark.parametrize(("bits", "instruction"), [(32, "vpgatherdd"), (64, "vpgatherdq")])
+def test_avx2_gathers(bits, instruction, way):
+    code = compile.emit(compile.front(program(bits, way)), "k", compile.Options(cpu="x86-64-v3"), "asm")
+    assert instruction in str(code)
+
+
+OUTSIDE = """
+  ld.param.u64 %rd1, [out]; ld.param.u32 %r9, [first]; ld.param.u32 %r10, [last];
+  mov.u32 %r1, %tid.x; mov.u32 %r2, s; {place}
+  setp.lt.u32 %p1, %r1, %r9; setp.gt.u32 %p2, %r1, %r10; or.pred %p1, %p1, %p2; mov.u32 %r5, 0; @%p1 bra OFF;
+  mad.lo.u32 %r3, %r1, 3, 1; st.shared.u32 [%r4], %r3; ld.shared.u32 %r5, [%r4];
+OFF:
+  mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r5;
+"""
+"""Lanes first to last store and load what lies 68 bytes apart in 1088 bytes: 16 places, the first of which is that of lane 8."""
+DIAGONALS = {
+    "forwards": "mad.lo.u32 %r4, %r1, 68, %r2; sub.u32 %r4, %r4, 544;",
+    "backwards": "mul.lo.u32 %r4, %r1, 68; sub.u32 %r4, 1564, %r4; add.u32 %r4, %r4, %r2;",
+}
+
+
+def diagonal(way):
+    body = OUTSIDE.format(place=DIAGONALS[way])
+    return kernel(body, ".param .u64 out, .param .u32 first, .param .u32 last", ".shared .align 16 .b8 s[1088];")
+
+
+@pytest.mark.parametrize("way", DIAGONALS)
+def test_lanes_that_are_off_may_lie_outside(way):
+    module, lanes = ptxemu.loads(diagonal(way)), np.arange(LANES)
+    for first, last in [(8, 23), (8, 8), (23, 23), (15, 16), (31, 0)]:
+        out = np.zeros(LANES, "u4")
+        module["k"][1, LANES](out, first, last)
+        assert np.array_equal(out, np.where((first <= lanes) & (lanes <= last), 3 * lanes + 1, 0))
+    for first, last, thread in [(7, 23, 7), (8, 24, 24)]:
+        with pytest.raises(ptxemu.Fault, match=rf"thread \({thread},0,0\)"):
+            module["k"][1, LANES](np.zeros(LANES, "u4"), first, last)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("way", DIAGONALS)
+def test_only_the_ends_of_a_diagonal_are_tested(way, cpu):
+    """The lanes that are on are tested as two numbers."""
+    code = str(compile.emit(compile.front(diagonal(way)), "k", compile.Options(cpu=cpu), "llvm"))
+    assert "llvm.cttz.i32" in code
+    assert "llvm.fshr.v32" not in code

@@ -1,7 +1,7 @@
 """Gathers and scatters.
 
-LLVM's intrinsics are used only where the CPU makes them cheap to compile and run; elsewhere the runtime goes over the active
-lanes (csrc/memory/lanes.c).
+Instructions are used only where the CPU makes them cheap to compile and run: those of AVX-512, and those of AVX2 that load from
+places near each other.  Elsewhere the runtime goes over the active lanes (csrc/memory/lanes.c).
 """
 
 from __future__ import annotations
@@ -22,17 +22,49 @@ def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, s
     With a ``start``, an i64, addresses are offsets from there, less than 2**31: one instruction takes twice as many of these as
     of whole addresses. ``rare`` keeps the code out of line whatever the CPU.
     """
-    if not ctx.target.gathers(int(bits[1:])) or rare:
+    near, size = start != "0", int(bits[1:])
+    if rare or not (ctx.target.gathers_near(size) if near else ctx.target.gathers(size)):
         return gather_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), mask)
-    if start == "0":
+    if not near:
         return _gathered(ctx, bits, LANES, _pointers(ctx, addresses, offset), mask)
+    return gather_near(ctx, bits, _pointer(ctx, sum_of(ctx, start, offset)), _narrow(ctx, addresses), mask)
 
-    def load(half: int, pointers: str, on: str) -> list[str]:
-        return [_gathered(ctx, bits, HALF, pointers, on)]
+
+def gather_near(ctx: Context, bits: str, pointer: str, offsets: str, mask: str) -> str:
+    """One integer of every active lane, at offsets, a vector of i32, from a host pointer; zero in the other lanes."""
+
+    def load(half: int, index: str, on: str) -> list[str]:
+        return [_gathered_near(ctx, bits, HALF, pointer, index, on)]
 
     kind = f"<{HALF} x {bits}>"
-    (low,), (high,) = _by_halves(ctx, addresses, sum_of(ctx, start, offset), mask, load, [kind])
+    (low,), (high,) = _by_halves(ctx, offsets, mask, load, [kind])
     return _shuffled(ctx, kind, low, high, range(LANES))
+
+
+def _gathered_near(ctx: Context, bits: str, count: int, pointer: str, offsets: str, mask: str) -> str:
+    """Where there is AVX2 alone, LLVM makes branches of its own gather, so the instruction is called by name."""
+    if ctx.target.avx512:
+        return _gathered(ctx, bits, count, ctx.inst(f"getelementptr i8, ptr {pointer}, <{count} x i32> {offsets}"), mask)
+    width = 256 // int(bits[1:])
+    lanes = ctx.inst(f"sext <{count} x i1> {mask} to <{count} x {bits}>")
+    parts = []
+    for first in range(0, count, width):
+        own = range(first, first + width)
+        index = _shuffled(ctx, f"<{count} x i32>", offsets, "poison", own)
+        on = _shuffled(ctx, f"<{count} x {bits}>", lanes, "poison", own)
+        parts.append(_register_of(ctx, bits, width, pointer, index, on))
+    while len(parts) > 1:
+        kind, both = f"<{width} x {bits}>", range(2 * width)
+        parts = [_shuffled(ctx, kind, low, high, both) for low, high in zip(parts[::2], parts[1::2])]
+        width *= 2
+    return parts[0]
+
+
+def _register_of(ctx: Context, bits: str, width: int, pointer: str, index: str, on: str) -> str:
+    kind, places = f"<{width} x {bits}>", f"<{width} x i32>"
+    name = f"llvm.x86.avx2.gather.d.{'d' if bits == 'i32' else 'q'}.256"
+    ctx.declare(name, f"declare {kind} @{name}({kind}, ptr, {places}, {kind}, i8)")
+    return ctx.inst(f"call {kind} @{name}({kind} zeroinitializer, ptr {pointer}, {places} {index}, {kind} {on}, i8 1)")
 
 
 def _gathered(ctx: Context, bits: str, count: int, pointers: str, mask: str) -> str:
@@ -49,15 +81,22 @@ def _pointers(ctx: Context, addresses: str, offset: int) -> str:
     return ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
 
 
+def _pointer(ctx: Context, address: str) -> str:
+    return ctx.inst(f"inttoptr i64 {address} to ptr")
+
+
+def _narrow(ctx: Context, offsets: str) -> str:
+    return ctx.vector.cast("trunc", "i64", offsets, "i32")
+
+
 def _by_halves(
-    ctx: Context, offsets: str, start: str, mask: str, body: Callable[[int, str, str], Sequence[str]], types: Sequence[str]
+    ctx: Context, offsets: str, mask: str, body: Callable[[int, str, str], Sequence[str]], types: Sequence[str]
 ) -> list[list[str]]:
-    """What a body makes of each half of the lanes: its number, its pointers and its mask; zeros where all of its lanes are off.
+    """What a body makes of each half of the lanes: its number, its offsets and its mask; zeros where all of its lanes are off.
 
     One instruction serves half a warp, and takes as long where lanes are off, which in small blocks, and where tiles are as wide
     as half a warp, those of a half often are.
     """
-    first, indexes = ctx.inst(f"inttoptr i64 {start} to ptr"), ctx.vector.cast("trunc", "i64", offsets, "i32")
 
     def half_of(kind: str, whole: str, half: int) -> str:
         return _shuffled(ctx, f"<{LANES} x {kind}>", whole, "poison", range(half * HALF, (half + 1) * HALF))
@@ -67,8 +106,7 @@ def _by_halves(
         some = ctx.scalar.icmp("ne", width, ctx.inst(f"bitcast <{HALF} x i1> {on} to {width}"), "0")
 
         def run() -> Sequence[str]:
-            index = half_of("i32", indexes, half)
-            return body(half, ctx.inst(f"getelementptr i8, ptr {first}, <{HALF} x i32> {index}"), on)
+            return body(half, half_of("i32", offsets, half), on)
 
         return ctx.when(some, run, None, types)
 
@@ -88,10 +126,9 @@ def gather_pattern(ctx: Context, bits: str, pointer: str, offsets: tuple[int, ..
     """
     period = next(width for width in (8, 16, LANES) if offsets[:width] * (LANES // width) == offsets)
     kind, index = f"<{period} x {bits}>", offsets_literal(offsets[:period], "i32")
-    places = ctx.inst(f"getelementptr i8, ptr {pointer}, <{period} x i32> {index}")
     if period == LANES:
-        return _gathered(ctx, bits, LANES, places, mask)
-    found = _gathered(ctx, bits, period, places, _some_of_each(ctx, mask, period))
+        return gather_near(ctx, bits, pointer, index, mask)
+    found = _gathered_near(ctx, bits, period, pointer, index, _some_of_each(ctx, mask, period))
     return _shuffled(ctx, kind, found, "poison", [lane % period for lane in range(LANES)])
 
 
@@ -115,19 +152,30 @@ def scatter(
     ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, start: str = "0", rare: bool = False
 ) -> None:
     """Store one element of every active lane, in ascending lane order; the places are those of :func:`gather`."""
-    if not ctx.target.gathers(int(bits[1:])) or rare:
+    if start != "0" and not rare and int(bits[1:]) in (32, 64):
+        scatter_near(ctx, bits, sum_of(ctx, start, offset), _narrow(ctx, addresses), value, mask)
+    elif rare or not ctx.target.gathers(int(bits[1:])):
         scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), value, mask)
-        return
-    if start == "0":
+    else:
         _scattered(ctx, bits, LANES, _pointers(ctx, addresses, offset), value, mask)
-        return
 
-    def store(half: int, pointers: str, on: str) -> list[str]:
+
+def scatter_near(ctx: Context, bits: str, start: str, offsets: str, value: str, mask: str) -> None:
+    """The same at offsets, a vector of i32, from a host address, for elements of 32 or 64 bits."""
+    if not ctx.target.gathers(int(bits[1:])):
+        name, places = f"pe_scatter_near_{bits[1:]}", ctx.in_memory("i32", offsets)
+        on, values = ctx.bits_of(mask), ctx.in_memory(bits, value)
+        ctx.call("void", name, ("i64", start), ("ptr", places), (f"i{LANES}", on), ("ptr", values))
+        return
+    pointer = _pointer(ctx, start)
+
+    def store(half: int, index: str, on: str) -> list[str]:
         lanes = range(half * HALF, (half + 1) * HALF)
-        _scattered(ctx, bits, HALF, pointers, _shuffled(ctx, f"<{LANES} x {bits}>", value, "poison", lanes), on)
+        places = ctx.inst(f"getelementptr i8, ptr {pointer}, <{HALF} x i32> {index}")
+        _scattered(ctx, bits, HALF, places, _shuffled(ctx, f"<{LANES} x {bits}>", value, "poison", lanes), on)
         return []
 
-    _by_halves(ctx, addresses, sum_of(ctx, start, offset), mask, store, [])
+    _by_halves(ctx, offsets, mask, store, [])
 
 
 def _scattered(ctx: Context, bits: str, count: int, pointers: str, value: str, mask: str) -> None:

@@ -81,7 +81,7 @@ def _candidate(ctx: Context, op: Op) -> tuple[Key, Shape, int, int] | None:
     if not isinstance(address.base, Reg) or shape is None or space not in ("shared", "global", "generic", "const"):
         return None
     aligned = all((offset + address.offset) % size == 0 for offset in shape.offsets)
-    if not aligned or abs(address.offset) > MAX_OFFSET:
+    if not aligned or abs(address.offset) > MAX_OFFSET or (space == "shared" and shape.strided(size)):
         return None
     return (space, address.base), shape, address.offset, size
 

@@ -23,3 +23,7 @@ class Target:
 
     def gathers(self, bits: int) -> bool:
         return self.avx512 and bits in (32, 64)
+
+    def gathers_near(self, bits: int) -> bool:
+        """Elements less than 2**31 bytes from one place: AVX2 is slower with whole addresses than one load after the other."""
+        return self.avx2 and bits in (32, 64)

@@ -32,7 +32,7 @@ from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.reach import foresee
 from ptxemu.lower.core.runs import as_expected, expected, first_addresses, in_groups
 from ptxemu.lower.core.telling import admit, admit_load, tell_release
-from ptxemu.lower.memory import ahead, at_once, consecutive, pairs, runs, windows
+from ptxemu.lower.memory import ahead, at_once, consecutive, pairs, runs, strided, windows
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
 
@@ -116,6 +116,8 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
     whole = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
     if ctx.checking and not found.safe:
         values = lanes()
+    elif count == 1 and strided.serves(ctx, found, kind.bytes):
+        values = ctx.when(strided.test(ctx, found), lambda: [strided.load(ctx, found, bits)], lanes, types, likely=True)
     elif formed is not None:
         starts = first_addresses(ctx, found, formed)
         if found.grouped:
@@ -330,8 +332,15 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     all_or_none = _all_or_none(ctx, found, kind, count) and not blend
     formed = _stored_runs(ctx, found, kind, count)
     in_window = formed is None and count == 1 and windows.can_store(ctx, found, kind.bytes)
+
+    def in_strides() -> list[str]:
+        strided.store(ctx, found, bits, values[0])
+        return []
+
     if ctx.checking and not found.safe:
         lanes()
+    elif count == 1 and strided.serves(ctx, found, kind.bytes):
+        ctx.when(strided.test(ctx, found), in_strides, lanes, [], likely=True)
     elif formed is None and not in_window:
         lanes(rare=found.space == "local" and found.safe)
     elif found.shape is None:
