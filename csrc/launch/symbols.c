@@ -40,6 +40,8 @@ static const pe_symbol SYMBOLS[] = {
   LANE_ACCESSES(32),
   LANE_ACCESSES(64),
   LANE_ACCESSES(128),
+  SYMBOL(pe_store_row_32),
+  SYMBOL(pe_store_row_64),
   SYMBOL(pe_scatter_near_32),
   SYMBOL(pe_scatter_near_64),
   LANE_ACCESSES(strong_8),

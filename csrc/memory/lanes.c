@@ -66,6 +66,19 @@ LANE_ACCESSES(strong_32, uint32_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_64, uint64_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_128, two_words, VECTOR_READ, VECTOR_WRITE)
 
+/* Lanes that are on lie side by side as a rule. */
+#define ROW_STORE(size)                                                                                  \
+  UNWATCHED void pe_store_row_##size(uint##size##_t *row, const uint##size##_t *values, uint32_t mask) { \
+    while (mask) {                                                                                       \
+      uint64_t first = (uint64_t)__builtin_ctz(mask), behind = (uint64_t)mask + (mask & -mask);          \
+      uint64_t end = (uint64_t)__builtin_ctzll(behind);                                                  \
+      for (uint64_t i = first; i < end; i++) row[i] = values[i];                                         \
+      mask &= (uint32_t)behind;                                                                          \
+    }                                                                                                    \
+  }
+ROW_STORE(32)
+ROW_STORE(64)
+
 #define NEAR_SCATTER(size)                                                                                   \
   UNWATCHED void pe_scatter_near_##size(uint64_t start, const int32_t *offsets, uint32_t mask,               \
                                         const uint##size##_t *values) {                                      \

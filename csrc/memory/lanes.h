@@ -35,6 +35,10 @@ PE_LANE_ACCESSES(strong_64)
 PE_LANE_ACCESSES(strong_128)
 #undef PE_LANE_ACCESSES
 
+/* Write the elements of the lanes of `mask` to a row that has a place for each lane. */
+void pe_store_row_32(uint32_t *row, const uint32_t *values, uint32_t mask);
+void pe_store_row_64(uint64_t *row, const uint64_t *values, uint32_t mask);
+
 /* Write an element at start + offsets[i] for each lane of `mask`, in order. */
 void pe_scatter_near_32(uint64_t start, const int32_t *offsets, uint32_t mask, const uint32_t *values);
 void pe_scatter_near_64(uint64_t start, const int32_t *offsets, uint32_t mask, const uint64_t *values);

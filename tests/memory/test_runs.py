@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import ptxemu
 from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.driver import compile
 from tests.support.kernel_tools import kernel
+from tests.support.processors import without_avx512
 
 PITCH = 53
 WIDTHS = {"u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8"}
@@ -118,6 +121,34 @@ def test_edges(width: int) -> None:
     found = launch(text(body), (16, 6), np.zeros_like(matrix), matrix)
     np.testing.assert_array_equal(found[:, :width], matrix[:, :width] + 1)
     assert not found[:, width:].any()
+
+
+ON = f"""
+  shr.u32 %r9, %r1, %r2; and.b32 %r9, %r9, 1; setp.eq.u32 %p1, %r9, 0; mul.lo.u32 %r8, %r3, 40; add.u32 %r8, %r8, %r2;
+  add.u32 %r20, %r5, 1; mul.wide.u32 %rd9, %r20, 3; @%p1 bra OVER;
+  {at("%rd5", "%r8", "%rd1")} st.global.u32 [%rd5], %r20;
+  {at("%rd6", "%r8", "%rd2", 8)} st.global.u64 [%rd6], %rd9; OVER:
+"""
+"""Lanes that are on in a mask store words and double words."""
+
+
+@pytest.mark.parametrize("block", [(32, 2), (16, 4)])
+def test_stores_of_some_lanes(block: tuple[int, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    without_avx512(monkeypatch, tmp_path)
+    x, y = block
+    module, number, lane = ptxemu.loads(text(ON)), np.arange(x * y).reshape(y, x) + 1, np.arange(x)
+    for mask in (0xFFFF, 0xFFFF0000, 0x80000001, 0x7FFE7FFE, 0x5A5AA5A5, 0xFFFFFFFE, 0):
+        words, doubles = np.zeros((y, 40), "u4"), np.zeros((y, 40), "u8")
+        module["k"][1, block](words, doubles, mask)
+        on = mask >> lane & 1 == 1
+        np.testing.assert_array_equal(words[:, :x], np.where(on, number, 0))
+        np.testing.assert_array_equal(doubles[:, :x], np.where(on, 3 * number, 0))
+        assert not words[:, x:].any() and not doubles[:, x:].any()
+
+
+def test_avx2_has_no_masked_stores() -> None:
+    code = str(compile.emit(compile.front(text(ON)), "k", compile.Options(cpu="x86-64-v3"), "llvm"))
+    assert "masked.store" not in code
 
 
 def test_lanes_that_are_elsewhere() -> None:

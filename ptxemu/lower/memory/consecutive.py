@@ -66,6 +66,18 @@ def store(
     return []
 
 
+def store_rows(ctx: Context, bits: str, value: str, pointers: Sequence[str], mask: str) -> list[str]:
+    """Store an element of each lane of ``mask`` out of line, as many CPUs execute masked stores in microcode."""
+    width, size = LANES // len(pointers), int(bits[1:]) // 8
+    values, on = ctx.in_memory(bits, value), ctx.bits_of(mask)
+    for group, pointer in enumerate(pointers):
+        own = ctx.inst(f"getelementptr i8, ptr {values}, i64 {group * width * size}")
+        lanes = ctx.scalar.bin("lshr", f"i{LANES}", on, str(group * width)) if group else on
+        lanes = ctx.scalar.bin("and", f"i{LANES}", lanes, str((1 << width) - 1))
+        ctx.call("void", f"pe_store_row_{bits[1:]}", ("ptr", pointer), ("ptr", own), (f"i{LANES}", lanes))
+    return []
+
+
 def _words(bits: str, count: int) -> tuple[str, int]:
     """Narrow elements change places as words of up to 32 bits: the type and number of a lane's."""
     whole = int(bits[1:]) * count

@@ -319,7 +319,10 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         plain = partial(consecutive.store, ctx, bits, registers, count, pointers, found.volatile)
         if all_or_none or (found.shape is None and not found.grouped):
             return plain()
-        masked = partial(consecutive.store, ctx, bits, registers, count, pointers, mask=mask, blend=blend)
+        if blend or ctx.target.avx512:
+            masked = partial(consecutive.store, ctx, bits, registers, count, pointers, mask=mask, blend=blend)
+        else:
+            masked = partial(consecutive.store_rows, ctx, bits, values[0], pointers, mask)
         return ctx.when(_full(ctx, mask), plain, masked, [], likely=True)
 
     def pattern() -> list[str]:
