@@ -1,6 +1,7 @@
 """Addresses in a few runs: lanes lie side by side in groups of some lanes each, or a group has one place.
 
-Threads of a block of 16x16 that read a matrix are such: two rows of 16 neighbours, whose distance only the launch knows.  A
+Threads of a block of 16x16 that read a matrix are such: two rows of 16 neighbours, whose distance only the launch knows; and so
+are neighbours in a grid where bounds keep the indexes of the outermost lanes from going beyond it.  A
 *group shape* is the shape of a value within each group, relative to a base of the group.  Nothing relies on it: code for runs
 tests at run time whether the addresses are as expected, so wraps and guards do not matter here.
 """
@@ -8,6 +9,7 @@ tests at run time whether the addresses are as expected, so wraps and guards do 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise, product
 
 from ptxemu.analysis.shape import Shape, trailing_zeros
 from ptxemu.analysis.uniformity import RULES, UNIFORM, Uniformity
@@ -18,6 +20,7 @@ from ptxemu.ir.ops import Addr, Op, Operand, Reg, items_of
 WIDTHS = (32, 16, 8)
 """Lanes of a group: with fewer, runs are no faster than gathers."""
 DEPTH = 64  # of instructions that are looked through
+CHOICES = {"min", "max", "selp"}  # instructions whose result is one of two operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +58,15 @@ class Expected:
 
     def __init__(self, uniformity: Uniformity) -> None:
         self._uniformity = uniformity
-        self._groups: dict[int, _Groups] = {}
+        self._groups: dict[tuple[bool, int], _Groups] = {}
         self._makers: dict[Reg, Op | Phi] = {}
 
     def of(self, address: Addr, size: int) -> Runs | None:
         """Those of accesses of ``size`` bytes at an address; None without any."""
         if not self._makers:
             self._makers = _makers(self._uniformity.structure.graph)
-        for width in WIDTHS:
-            groups = self._groups.setdefault(width, _Groups(self._uniformity, self._makers, width))
+        for bounded, width in product((False, True), WIDTHS):
+            groups = self._groups.setdefault((bounded, width), _Groups(self._uniformity, self._makers, width, bounded))
             found = groups.shape(address.base)
             if found is not None and (runs := runs_of(found.offsets, size, width)) is not None and runs.width == width:
                 return runs
@@ -80,14 +83,15 @@ def _makers(graph: Graph) -> dict[Reg, Op | Phi]:
 
 
 class _Groups:
-    """Group shapes for one width, found when they are asked for."""
+    """Group shapes for one width, found when they are asked for. ``bounded``: bounds are expected to concern few lanes."""
 
     corrections = True
 
-    def __init__(self, whole: Uniformity, makers: dict[Reg, Op | Phi], width: int) -> None:
+    def __init__(self, whole: Uniformity, makers: dict[Reg, Op | Phi], width: int, bounded: bool) -> None:
         self._whole = whole
         self._makers = makers
         self._width = width
+        self._bounded = bounded
         self._known: dict[Reg, Shape | None] = {}
         self._depth = 0
 
@@ -121,6 +125,8 @@ class _Groups:
         return found[0] if found and all(shape.offsets == found[0].offsets for shape in found) else None
 
     def _result(self, op: Op) -> Shape | None:
+        if self._bounded and op.opcode in CHOICES:
+            return self._chosen(op)
         if op.effects.results == "varying" or (op.effects.results and op.mods.get("space") == "local"):
             return None
         sources = [self.shape(item) for source in op.srcs for item in items_of(source)]
@@ -130,3 +136,14 @@ class _Groups:
         if rule is not None and not op.negs and (found := rule(self, op)) is not None:
             return Shape(found.offsets, found.zeros)
         return UNIFORM if all(source is not None and source.uniform for source in sources) else None
+
+    def _chosen(self, op: Op) -> Shape | None:
+        """An index that is kept within bounds is what it was in most lanes, if it grows from lane to lane."""
+        found = self.shape(op["a"]), self.shape(op["b"])
+        steps = [shape.offsets for shape in found if shape is not None and not shape.uniform]
+        if None in found or any(offsets != steps[0] or not self._grows(offsets) for offsets in steps):
+            return None
+        return Shape(steps[0]) if steps else UNIFORM
+
+    def _grows(self, offsets: tuple[int, ...]) -> bool:
+        return all(one < next for one, next in pairwise(offsets[: self._width]))

@@ -123,6 +123,47 @@ def test_edges(width: int) -> None:
     assert not found[:, width:].any()
 
 
+BOUNDED = f"""
+  mov.u32 %r9, %ctaid.x; mad.lo.u32 %r2, %r9, %r4, %r2; mad.lo.u32 %r10, %r3, %r1, 0;
+  sub.s32 %r11, %r2, 1; max.s32 %r11, %r11, 0; add.s32 %r12, %r2, 1; sub.s32 %r13, %r1, 1; setp.lt.s32 %p1, %r12, %r1;
+  selp.s32 %r12, %r12, %r13, %p1; setp.ge.u32 %p2, %r2, %r1; @%p2 bra OVER;
+  add.u32 %r14, %r10, %r11; {at("%rd5", "%r14", "%rd2")} ld.global.u32 %r20, [%rd5];
+  add.u32 %r14, %r10, %r12; {at("%rd6", "%r14", "%rd2")} ld.global.u32 %r21, [%rd6];
+  mad.lo.u32 %r20, %r20, 1000, %r21; add.u32 %r14, %r10, %r2; {at("%rd7", "%r14", "%rd1")} st.global.u32 [%rd7], %r20; OVER:
+"""
+"""The neighbours of an element in its row; the outermost ones are their own."""
+
+
+@pytest.mark.parametrize("block", [(32, 3), (16, 4), (8, 8), (24, 2)])
+def test_neighbours_within_bounds(block: tuple[int, int]) -> None:
+    matrix = np.random.default_rng(3).integers(0, 1000, (block[1], PITCH)).astype("u4")
+    found, column = np.zeros_like(matrix), np.arange(PITCH)
+    ptxemu.loads(text(BOUNDED))["k"][-(-PITCH // block[0]), block](found, matrix, PITCH)
+    np.testing.assert_array_equal(found, matrix[:, (column - 1).clip(0)] * 1000 + matrix[:, (column + 1).clip(max=PITCH - 1)])
+
+
+def test_neighbours_within_a_tile() -> None:
+    """Of 16x16 in shared memory, by lanes from a column on, which is their own neighbour; others are off."""
+    body = f"""
+    mov.u32 %r9, tile; shl.b32 %r10, %r3, 6; add.u32 %r10, %r10, %r9; mad.lo.u32 %r11, %r2, 4, %r10;
+    {at("%rd5", "%r5", "%rd2")} ld.global.u32 %r20, [%rd5]; st.shared.u32 [%r11], %r20; bar.sync 0; mov.u32 %r21, 0;
+    setp.lt.u32 %p1, %r2, %r1; @%p1 bra OFF;
+    sub.s32 %r12, %r2, 1; max.s32 %r12, %r12, %r1; mad.lo.u32 %r12, %r12, 4, %r10; ld.shared.u32 %r21, [%r12];
+    OFF: {at("%rd6", "%r5", "%rd1")} st.global.u32 [%rd6], %r21;"""
+    module = ptxemu.loads(text(body, ".shared .align 4 .b8 tile[1024];"))
+    matrix, column = np.random.default_rng(4).integers(1, 1000, (16, 16)).astype("u4"), np.arange(16)
+    for first in (0, 1, 5, 15):
+        found = np.zeros_like(matrix)
+        module["k"][1, (16, 16)](found, matrix, first)
+        np.testing.assert_array_equal(found, np.where(column < first, 0, matrix[:, (column - 1).clip(first)]))
+
+
+def test_code_looks_for_runs_within_bounds() -> None:
+    assert in_runs(text(BOUNDED), "row")
+    assert in_runs(text(BOUNDED), "x16")
+    assert not in_runs(text(BOUNDED), "any")
+
+
 ON = f"""
   shr.u32 %r9, %r1, %r2; and.b32 %r9, %r9, 1; setp.eq.u32 %p1, %r9, 0; mul.lo.u32 %r8, %r3, 40; add.u32 %r8, %r8, %r2;
   add.u32 %r20, %r5, 1; mul.wide.u32 %rd9, %r20, 3; @%p1 bra OVER;

@@ -11,7 +11,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr, Op, Reg
 from ptxemu.ir.types import B64
 from ptxemu.lower.core.access import Access, Range, Span, group_addresses, pattern_test
-from ptxemu.lower.core.context import WORD, Context
+from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.literals import offsets_literal
 
 
@@ -27,29 +27,35 @@ def expected(ctx: Context, found: Access) -> Runs | None:
     return ctx.runs(found.address, found.size)
 
 
-def _base(ctx: Context, found: Access) -> tuple[str, str, int]:
-    """Varying addresses as lanes plus a constant, and a key for what accesses off the same lanes share."""
+def _base(ctx: Context, found: Access) -> tuple[str, str, str, int]:
+    """Varying addresses as lanes of an LLVM type plus a constant, behind a key for what accesses off the same lanes share."""
     base = found.address.base
     if isinstance(base, Reg) and base.type.bits == B64.bits:
-        return f"{id(base)}", ctx.vector_of(base, B64), found.address.offset
-    return found.base, found.base, 0
+        return f"{id(base)}", "i64", ctx.vector_of(base, B64), found.address.offset
+    return (found.narrow, "i32", found.narrow, 0) if found.narrow else (found.base, "i64", found.base, 0)
 
 
 def first_addresses(ctx: Context, found: Access, runs: Runs) -> list[str]:
-    """Of varying addresses, those of the first lane of each group, as scalars."""
+    """Of varying addresses, those of the first lane of each group, as scalars: as far as they follow from that in the middle,
+    which bounds concern last."""
     if found.grouped:
         return group_addresses(ctx, found.address, found.space)
-    key, lanes, offset = _base(ctx, found)
-    places = (f"extractelement {WORD} {lanes}, i64 {first}" for first in runs.firsts)
+    key, kind, lanes, offset = _base(ctx, found)
+    middle = runs.width // 2
+    places = (f"extractelement {ctx.vector.ty(kind)} {lanes}, i64 {first + middle}" for first in runs.firsts)
     starts = [ctx.kept(f"{place} of {key}", partial(ctx.inst, place)) for place in places]
-    return [ctx.scalar.bin("add", "i64", start, str(offset)) if offset else start for start in starts]
+    offset -= middle * runs.step
+    moved = [ctx.scalar.bin("add", kind, start, str(offset)) if offset else start for start in starts]
+    return [ctx.scalar.cast("zext", kind, start, "i64") for start in moved]
 
 
-def as_expected(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> str:
-    """i1: varying addresses form the runs, in range, and every lane is on."""
-    key, lanes, _ = _base(ctx, found)
-    same = ctx.kept(f"{runs} of {key}", lambda: _in_step(ctx, lanes, runs))
-    good = ctx.scalar.icmp("eq", f"i{LANES}", ctx.scalar.bin("and", f"i{LANES}", same, ctx.bits_of(found.mask)), "-1")
+def as_expected(ctx: Context, found: Access, runs: Runs, starts: list[str], all_lanes: bool) -> str:
+    """i1: varying addresses form the runs, in range, in the lanes that are on; or in all, which must be on."""
+    bits, on = f"i{LANES}", ctx.bits_of(found.mask)
+    key, kind, lanes, _ = _base(ctx, found)
+    same = ctx.kept(f"{runs} of {key}", lambda: _in_step(ctx, kind, lanes, runs))
+    matter = ctx.scalar.bin("and", bits, same, on)
+    good = ctx.scalar.icmp("eq", bits, matter, "-1" if all_lanes else on)
     return ctx.scalar.conjunction([good, *_inside(ctx, found, runs, starts)])
 
 
@@ -107,13 +113,14 @@ def _inside(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> Itera
     return (pattern_test(ctx, Span(found.space, start, group, found.size)) for start in starts)
 
 
-def _in_step(ctx: Context, addresses: str, runs: Runs) -> str:
-    """i32: the lanes whose address is as far from that of the first one of their group as it is to be."""
-    firsts = ", ".join(f"i32 {lane // runs.width * runs.width}" for lane in range(LANES))
-    bases = ctx.inst(f"shufflevector {WORD} {addresses}, {WORD} poison, <{LANES} x i32> <{firsts}>")
-    steps = offsets_literal(tuple(lane % runs.width * runs.step for lane in range(LANES)), "i64")
-    wanted = ctx.vector.bin("add", "i64", bases, steps) if runs.step else bases
-    return ctx.bits_of(ctx.vector.icmp("eq", "i64", addresses, wanted))
+def _in_step(ctx: Context, kind: str, addresses: str, runs: Runs) -> str:
+    """i32: the lanes whose address is as far from that of the middle one of their group as it is to be."""
+    whole, middle = ctx.vector.ty(kind), runs.width // 2
+    middles = ", ".join(f"i32 {lane // runs.width * runs.width + middle}" for lane in range(LANES))
+    bases = ctx.inst(f"shufflevector {whole} {addresses}, {whole} poison, <{LANES} x i32> <{middles}>")
+    steps = offsets_literal(tuple((lane % runs.width - middle) * runs.step for lane in range(LANES)), kind)
+    wanted = ctx.vector.bin("add", kind, bases, steps) if runs.step else bases
+    return ctx.bits_of(ctx.vector.icmp("eq", kind, addresses, wanted))
 
 
 def rows_within(ctx: Context, starts: Sequence[str], size: int, kept: Range) -> str:

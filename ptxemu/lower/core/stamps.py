@@ -393,7 +393,7 @@ def of_runs(ctx: Context, found: Access, runs: Runs) -> Stamping | None:
     ]
 
     def fits() -> str:
-        good = as_expected(ctx, found, runs, starts)
+        good = as_expected(ctx, found, runs, starts, all_lanes=True)
         return _apart(ctx, groups, good) if writes else good
 
     return _stamping(ctx, found, groups, fits)

@@ -120,12 +120,12 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
         values = ctx.when(strided.test(ctx, found), lambda: [strided.load(ctx, found, bits)], lanes, types, likely=True)
     elif formed is not None:
         starts = first_addresses(ctx, found, formed)
+        all_lanes = found.space != "shared" and _all_or_none(ctx, found, kind, count)
+        in_runs = partial(_runs_load, ctx, found, kind, count, formed)
         if found.grouped:
-            ready = in_groups(ctx, found, formed, starts, found.space != "shared" and _all_or_none(ctx, found, kind, count))
-            in_runs = partial(_runs_load, ctx, found, kind, count, formed)
+            ready = in_groups(ctx, found, formed, starts, all_lanes)
         else:
-            ready = as_expected(ctx, found, formed, starts)
-            in_runs = partial(runs.load, ctx, bits, count, formed)
+            ready = as_expected(ctx, found, formed, starts, all_lanes or (not formed.step and found.space != "shared"))
         values = ctx.when(
             ready, partial(runs.through, ctx, found, starts, in_runs), partial(lanes, rare=found.grouped), types, likely=True
         )
@@ -317,7 +317,7 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     def in_runs(formed: Runs, pointers: list[str]) -> list[str]:
         registers = consecutive.weave(ctx, values, bits, len(pointers))
         plain = partial(consecutive.store, ctx, bits, registers, count, pointers, found.volatile)
-        if all_or_none or (found.shape is None and not found.grouped):
+        if all_or_none:
             return plain()
         if blend or ctx.target.avx512:
             masked = partial(consecutive.store, ctx, bits, registers, count, pointers, mask=mask, blend=blend)
@@ -353,7 +353,7 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         if found.grouped:
             ready = in_groups(ctx, found, formed, starts, all_or_none)
         else:
-            ready = as_expected(ctx, found, formed, starts)
+            ready = as_expected(ctx, found, formed, starts, all_or_none)
         ctx.when(ready, whole, partial(lanes, rare=found.grouped), [], likely=True)
     elif ready := _ready(ctx, found, all_or_none and not in_window):
         ctx.when(ready, pattern, lanes, [], likely=True)
