@@ -123,5 +123,16 @@ def test_lanes_that_are_off_may_lie_outside(way):
 def test_only_the_ends_of_a_diagonal_are_tested(way, cpu):
     """The lanes that are on are tested as two numbers."""
     code = str(compile.emit(compile.front(diagonal(way)), "k", compile.Options(cpu=cpu), "llvm"))
-    assert "llvm.cttz.i32" in code
+    assert "call range(i32 0, 33) i32 @llvm.cttz.i32" in code
     assert "llvm.fshr.v32" not in code
+
+
+def test_accesses_off_one_base_are_tested_once():
+    def tests(offsets):
+        loads = "".join(f"ld.shared.u32 %r3, [%r2+{offset}]; add.u32 %r4, %r4, %r3;" for offset in offsets)
+        body = f"""ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r4, s; mad.lo.u32 %r2, %r1, 68, %r4; {loads}
+  mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r4;"""
+        module = compile.front(kernel(body, declarations=".shared .align 16 .b8 s[4096];"))
+        return str(compile.emit(module, "k", compile.Options(cpu="x86-64-v3"), "llvm")).count("icmp ult i64")
+
+    assert tests([0, 4, 68]) == tests([8])

@@ -76,9 +76,10 @@ HullKey = tuple[Reg, str, int, int]  # base, space, size and remainder of the of
 
 
 def hulls_of(ctx: Context, ops: Iterable[Op]) -> dict[HullKey, tuple[int, int]]:
-    """The least and the greatest offset of accesses off each base that is kept by groups: the first of them tests all."""
+    """The least and the greatest offset of accesses off each base that is kept by groups, or whose lanes lie one distance apart:
+    the first of them tests all."""
     found: dict[HullKey, tuple[int, int]] = {}
-    for op in ops if ctx.groups else ():
+    for op in ops:
         key = _key(ctx, op) if len(op.effects.accesses) == 1 else None
         if key is None:
             continue
@@ -92,17 +93,26 @@ def hulls_of(ctx: Context, ops: Iterable[Op]) -> dict[HullKey, tuple[int, int]]:
 def _key(ctx: Context, op: Op) -> HullKey | None:
     """What accesses have in common that one test covers."""
     address, space, size = op.access.address, op.access.space, op.access.bytes
-    if not isinstance(address, Addr) or not isinstance(address.base, Reg) or not ctx.is_grouped(address.base) or not size:
+    if not isinstance(address, Addr) or not isinstance(address.base, Reg) or not size:
+        return None
+    shape = ctx.shape(address.base)
+    if not ctx.is_grouped(address.base) and (space != "shared" or shape is None or not shape.strided(size)):
         return None
     return address.base, space, size, address.offset % size
 
 
-def _hull_inside(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> str:
-    """i1: the addresses of an access, and of others off its base, are exact and in range."""
+def hull_of(ctx: Context, found: Access) -> tuple[HullKey, int, int]:
+    """Of an access that has one: its key, and how far others begin from it, at least and at most."""
     key, offset = _key(ctx, found.op), found.address.offset
     assert key is not None
     low, high = ctx.hulls.get(key, (offset, offset))
-    hull = Shape((low - offset, high - offset + (runs.width - 1) * runs.step), widenings=ctx.groups[key[0]].widenings)
+    return key, low - offset, high - offset
+
+
+def _hull_inside(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> str:
+    """i1: the addresses of an access, and of others off its base, are exact and in range."""
+    key, low, high = hull_of(ctx, found)
+    hull = Shape((low, high + (runs.width - 1) * runs.step), widenings=ctx.groups[key[0]].widenings)
     spans = [Span(found.space, start, hull, found.size) for start in starts]
     return ctx.kept(f"hull of {key}", lambda: ctx.scalar.conjunction([pattern_test(ctx, span) for span in spans]))
 

@@ -6,6 +6,8 @@ Where lanes are off, the others would often go beyond the memory: only the first
 
 from __future__ import annotations
 
+from functools import partial
+
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Reg
@@ -13,8 +15,7 @@ from ptxemu.lower.core.access import Access, Span, is_half, pattern_test
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.gather import gather_near, scatter_near
 from ptxemu.lower.core.literals import offsets_literal
-
-FLAT = (0,) * LANES
+from ptxemu.lower.core.runs import hull_of
 
 
 def serves(ctx: Context, found: Access, step: int) -> bool:
@@ -25,13 +26,18 @@ def serves(ctx: Context, found: Access, step: int) -> bool:
 
 
 def test(ctx: Context, found: Access) -> str:
-    """i1: the lanes that are on are aligned and in range."""
+    """i1: the lanes that are on are aligned and in range, in this access and in others off its base."""
+    key, low, high = hull_of(ctx, found)
+    return ctx.kept(f"ends of {key} in {found.mask}", partial(_ends_inside, ctx, found, (low, high)))
+
+
+def _ends_inside(ctx: Context, found: Access, hull: tuple[int, int]) -> str:
     assert found.shape is not None
     bits, lanes = f"i{LANES}", ctx.bits_of(found.mask)
     leading = ctx.scalar.intrinsic("ctlz", bits, lanes, extra="i1 false")
     ends = ctx.scalar.intrinsic("cttz", bits, lanes, extra="i1 false"), ctx.scalar.bin("sub", bits, str(LANES - 1), leading)
-    flat = Shape(FLAT, widenings=found.shape.widenings)
-    spans = (Span(found.space, _of_lane(ctx, found, end), flat, found.size) for end in ends)
+    of_all = Shape(hull, widenings=found.shape.widenings)
+    spans = (Span(found.space, _of_lane(ctx, found, end), of_all, found.size) for end in ends)
     return ctx.scalar.conjunction([pattern_test(ctx, span) for span in spans])
 
 
