@@ -127,12 +127,19 @@ def test_only_the_ends_of_a_diagonal_are_tested(way, cpu):
     assert "llvm.fshr.v32" not in code
 
 
-def test_accesses_off_one_base_are_tested_once():
-    def tests(offsets):
-        loads = "".join(f"ld.shared.u32 %r3, [%r2+{offset}]; add.u32 %r4, %r4, %r3;" for offset in offsets)
-        body = f"""ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r4, s; mad.lo.u32 %r2, %r1, 68, %r4; {loads}
+def columns(offsets, load="u32 %r3,"):
+    """The code of loads at offsets from one place for each lane, 72 bytes apart."""
+    loads = "".join(f"ld.shared.{load} [%r2+{offset}]; add.u32 %r4, %r4, %r3;" for offset in offsets)
+    body = f"""ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r4, s; mad.lo.u32 %r2, %r1, 72, %r4; {loads}
   mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r4;"""
-        module = compile.front(kernel(body, declarations=".shared .align 16 .b8 s[4096];"))
-        return str(compile.emit(module, "k", compile.Options(cpu="x86-64-v3"), "llvm")).count("icmp ult i64")
+    module = compile.front(kernel(body, declarations=".shared .align 16 .b8 s[4096];"))
+    return str(compile.emit(module, "k", compile.Options(cpu="x86-64-v3"), "llvm"))
 
-    assert tests([0, 4, 68]) == tests([8])
+
+def test_accesses_off_one_base_are_tested_once():
+    assert columns([0, 4, 68]).count("icmp ult i64") == columns([8]).count("icmp ult i64")
+
+
+def test_pairs_share_the_test_of_a_segment():
+    """No lane is tested by itself."""
+    assert "llvm.fshr.v32" not in columns(range(0, 56, 8), "v2.u32 {%r3, %r5},")

@@ -81,9 +81,15 @@ def _candidate(ctx: Context, op: Op) -> tuple[Key, Shape, int, int] | None:
     if not isinstance(address.base, Reg) or shape is None or space not in ("shared", "global", "generic", "const"):
         return None
     aligned = all((offset + address.offset) % size == 0 for offset in shape.offsets)
-    if not aligned or abs(address.offset) > MAX_OFFSET or (space == "shared" and shape.strided(size)):
+    if not aligned or abs(address.offset) > MAX_OFFSET or (space == "shared" and _by_ends(ctx, op, shape, size)):
         return None
     return (space, address.base), shape, address.offset, size
+
+
+def _by_ends(ctx: Context, op: Op, shape: Shape, size: int) -> bool:
+    """Whether an access is tested by the first and the last lane that are on (lower/memory/strided.py)."""
+    kind = op.dst_types[0] if op.dsts else op.type_of("v")
+    return kind is not None and kind.bytes == size and ctx.target.gathers_near(kind.bits) and shape.strided(size)
 
 
 def _moves(access: effects.Access) -> bool:
