@@ -15,7 +15,7 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg
-from ptxemu.ir.types import ScalarType
+from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.core.float_bits import canonical, flush
 from ptxemu.lower.core.grouped import array_of, array_type, bases_of, lanes_of
 from ptxemu.lower.core.journal import Journal, Noted
@@ -518,8 +518,6 @@ class Context:
 
     def predicate(self, reg: Operand, negated: bool, vector: bool) -> str:
         emitter = self.vector if vector else self.scalar
-        from ptxemu.ir.types import PRED
-
         value = self.vector_of(reg, PRED) if vector else self.scalar_of(reg, PRED)
         return emitter.bin("xor", "i1", value, emitter.int(1, 1)) if negated else value
 
