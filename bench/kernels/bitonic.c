@@ -1,8 +1,8 @@
 /* The same network: long distances as loops over two ranges, short ones as shuffles within a vector. */
 #include <string.h>
+#include "vectors.h"
 
-enum { KEYS = 512, LANES = 16 };
-typedef unsigned words __attribute__((vector_size(4 * LANES)));
+enum { KEYS = 512 };
 
 static void far(unsigned *keys, int size, int distance) {
   for (int first = 0; first < KEYS; first += 2 * distance) {

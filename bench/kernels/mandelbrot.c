@@ -1,9 +1,8 @@
-/* Two vectors of 16 points at a time, until all of them have left: gcc makes no vectors of a loop with a break. */
+/* 32 points at a time, until all of them have left: gcc makes no vectors of a loop with a break. */
 #include <string.h>
+#include "vectors.h"
 
-enum { LANES = 16, EVERY = 8 };
-typedef float floats __attribute__((vector_size(4 * LANES)));
-typedef int ints __attribute__((vector_size(4 * LANES)));
+enum { POINTS = 32, VECTORS = POINTS / LANES, EVERY = 8 };
 
 typedef struct points {
   floats cx, cy, x, y;
@@ -35,16 +34,17 @@ static points start(float left, float cy, float step, int column) {
 void mandelbrot(int width, int height, float left, float top, float step, int rounds, int *counts) {
 #pragma omp parallel for schedule(dynamic, 8)
   for (int row = 0; row < height; ++row)
-    for (int column = 0; column < width; column += 2 * LANES) {
-      points p = start(left, top + step * (float)row, step, column), q = start(left, top + step * (float)row, step, column + LANES);
+    for (int column = 0; column < width; column += POINTS) {
+      points p[VECTORS];
+      for (int v = 0; v < VECTORS; ++v) p[v] = start(left, top + step * (float)row, step, column + v * LANES);
       for (int round = 0; round < rounds; ++round) {
-        const ints inside = turn(&p) | turn(&q);
+        ints inside = {0};
+        for (int v = 0; v < VECTORS; ++v) inside |= turn(&p[v]);
         if (round % EVERY == 0 && !any(inside)) break;
       }
-      int found[2 * LANES];
-      memcpy(found, &p.count, sizeof p.count);
-      memcpy(found + LANES, &q.count, sizeof q.count);
-      const int here = width - column < 2 * LANES ? width - column : 2 * LANES;
+      int found[POINTS];
+      for (int v = 0; v < VECTORS; ++v) memcpy(found + v * LANES, &p[v].count, sizeof p[v].count);
+      const int here = width - column < POINTS ? width - column : POINTS;
       memcpy(counts + (long)row * width + column, found, here * sizeof *found);
     }
 }

@@ -42,7 +42,7 @@ def test_each_kernel_has_a_case_and_a_twin(bench: dict[str, ModuleType]) -> None
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_both_sides_compute_what_numpy_does(
-    bench: dict[str, ModuleType], device: ptxemu.Device, kernel: str, tmp_path: Path
+    bench: dict[str, ModuleType], device: ptxemu.Device, kernel: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     cases = bench["cases"]
     for name in (name for name in cases.CASES if cases.kernel_of(name) == kernel):
@@ -51,6 +51,7 @@ def test_both_sides_compute_what_numpy_does(
             side.run()
             for index in case.expected:
                 case.check(index, side.result(index))
+    assert capfd.readouterr() == ("", ""), "the compiler complains"
     assert np.array([1e-310])[0] * np.array([1.0])[0] > 0, "the thread takes subnormals for zeros from now on"
 
 
