@@ -278,3 +278,11 @@ def test_warps_go_through_strides_together() -> None:
     trips = [len(range(thread, count, block * grid)) for thread in range(block * grid)]
     total = [(index // block % grid == cta).sum() for cta in range(grid) for _ in range(block)]
     np.testing.assert_array_equal(words[count:], np.multiply(total, 65536) + trips)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
+def test_the_mask_of_a_warp_is_not_made_bit_by_bit(cpu: str) -> None:
+    body = """ld.param.u64 %rd5, [out]; setp.ge.u32 %p1, %r0, 1000; @%p1 bra DONE;
+      mul.wide.u32 %rd6, %r0, 4; add.u64 %rd5, %rd5, %rd6; ld.global.u32 %r1, [%rd5]; st.global.u32 [%rd5+4096], %r1; DONE:"""
+    code = str(compile.emit(compile.front(text(body)), "k", compile.Options(cpu=cpu), "asm"))
+    assert "pinsrb" not in code
