@@ -81,3 +81,24 @@ def test_a_fault_names_the_lane() -> None:
     program = text("add", 32, "mov.u64 %rd5, 3;", bad).replace("red.shared", f"{far} red.shared")
     with pytest.raises(ptxemu.Fault, match=r"thread \(77,0,0\)"):
         ptxemu.loads(program)["k"][1, THREADS](np.zeros(WORDS, np.uint64))
+
+
+@pytest.mark.parametrize("by", [0, 4, 1 << 31, -4 * THREADS, 1, 2])
+def test_words_to_the_end_of_the_window(by: int) -> None:
+    """Threads update words of their own; that of the last word, thread 5, goes astray by so many bytes."""
+    body = f"""
+  .shared .align 8 .b8 table[{THREADS * 4}];
+  ld.param.u64 %rd1, [out]; xor.b32 %r6, %r0, 5; mov.u32 %r7, {THREADS - 1}; sub.u32 %r6, %r7, %r6;
+  mul.lo.u32 %r5, %r6, 4; mov.u32 %r3, table; add.u32 %r5, %r5, %r3; st.shared.u32 [%r5], %r6; bar.sync 0;
+  setp.eq.u32 %p1, %r6, %r7; @%p1 add.u32 %r5, %r5, {by};
+  red.shared.add.u32 [%r5], 7; bar.sync 0;
+  mad.lo.u32 %r5, %r0, 4, %r3; ld.shared.u32 %r6, [%r5]; mul.wide.u32 %rd2, %r0, 4; add.u64 %rd1, %rd1, %rd2;
+  st.global.u32 [%rd1], %r6;"""
+    out = np.zeros(THREADS, np.uint32)
+    module = ptxemu.loads(kernel(GLOBAL_INDEX + body, ".param .u64 out"), filename="test.ptx")
+    if by:
+        with pytest.raises(ptxemu.Fault, match=r"thread \(5,0,0\)"):
+            module["k"][1, THREADS](out)
+    else:
+        module["k"][1, THREADS](out)
+        np.testing.assert_array_equal(out, np.arange(THREADS) + 7)

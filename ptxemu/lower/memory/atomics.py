@@ -6,6 +6,8 @@ Sums and the like in places of their own in shared memory, whose old values nobo
 
 from __future__ import annotations
 
+from functools import partial
+
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import tells_order
@@ -37,11 +39,23 @@ def _inline(ctx: Context, found: Access, op: Op, kind: ScalarType, count: int) -
     return plain and legal and not tells_order(ctx.unit.observed)
 
 
-def _apart(ctx: Context, found: Access) -> str:
-    """i1: all lanes are on, and not all have one address, as far as the first two tell."""
-    first, second = (ctx.inst(f"extractelement <{LANES} x i32> {found.narrow}, i32 {lane}") for lane in (0, 1))
+def _frozen(ctx: Context, width: str, addresses: str) -> str:
+    """The addresses of lanes that are off may be anything, but one thing for all who ask."""
+    return ctx.inst(f"freeze <{LANES} x {width}> {addresses}")
+
+
+def _in_window(ctx: Context, offsets: str, size: int) -> str:
+    """i1: the words of a size at the i32 offsets of all lanes, on or off, are in the shared window."""
+    end = ctx.once("shared words", f"trunc i64 {ctx.field('shared_size')} to i32")
+    whole = ctx.once(f"shared words of {size}", f"and i32 {end}, {-size}")
+    return updates.are_words(ctx, "i32", offsets, whole, size)
+
+
+def _apart(ctx: Context, found: Access, width: str, addresses: str) -> str:
+    """i1: all lanes are on, and not all have one address, as far as the first two tell. Addresses are integers of a width."""
+    first, second = (ctx.inst(f"extractelement <{LANES} x {width}> {addresses}, i32 {lane}") for lane in (0, 1))
     full = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(found.mask), "-1")
-    return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("ne", "i32", first, second))
+    return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("ne", width, first, second))
 
 
 @effect("atom", size=60)
@@ -75,24 +89,26 @@ def atomic(ctx: Context, op: Op) -> None:
         return []
 
     def tested() -> list[str]:
-        return call("pe_atomic_shared", physical_lanes(ctx, found, addresses()))
+        fine = ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, addresses), "0")
+        shared = partial(call, "pe_atomic_shared")
+        return ctx.when(fine, lambda: shared(physical_lanes(ctx, found, addresses())), untested, [], likely=True)
 
-    def apart() -> list[str]:
-        updates.each(ctx, found, op.mods["op"], kind, operands[0])
-        return []
+    def untested() -> list[str]:
+        return call("pe_atomic", addresses())
 
-    def served() -> list[str]:
-        if not wanted and found.narrow and find(op.mods["op"], kind).binary:
-            ctx.when(_apart(ctx, found), apart, tested, [], likely=True)
-        else:
-            tested()
+    def apart(offsets: str) -> list[str]:
+        updates.each(ctx, offsets, op.mods["op"], kind, operands[0])
         return []
 
     if _inline(ctx, found, op, kind, count):
-        fine = ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, addresses), "0")
-        ctx.when(fine, served, lambda: call("pe_atomic", addresses()), [], likely=True)
+        if not wanted and found.narrow and find(op.mods["op"], kind).binary:
+            offsets = _frozen(ctx, "i32", found.narrow)
+            fine = ctx.scalar.bin("and", "i1", _apart(ctx, found, "i32", offsets), _in_window(ctx, offsets, found.size))
+            ctx.when(fine, partial(apart, offsets), tested, [], likely=True)
+        else:
+            tested()
     else:
-        call("pe_atomic", addresses())
+        untested()
     if wanted:
         for index, value in enumerate(load_lane_data(ctx, old, kind, count)):
             ctx.define(op, index, value)

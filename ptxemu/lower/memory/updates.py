@@ -1,6 +1,5 @@
-"""Updates of words of shared memory whose old values nobody wants, all lanes in order.
-
-A CTA stays on one thread, so they are plain loads and stores.
+"""Updates of words whose old values nobody wants, by all lanes in order: plain loads and stores, in memory that one thread has to
+itself, such as that of a CTA.
 """
 
 from __future__ import annotations
@@ -8,25 +7,51 @@ from __future__ import annotations
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Operand
 from ptxemu.ir.types import ScalarType
-from ptxemu.lower.core.access import Access
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.memory.lane_major import lane_data
 
 TOGETHER = 4
 """Lanes in a trip of the loop."""
 
+TESTED = 256
+"""Bits that one instruction of AVX2 compares with zero."""
 
-def each(ctx: Context, found: Access, operation: str, kind: ScalarType, operand: Operand) -> None:
-    """Update the words at the narrow addresses of all lanes by an operation that LLVM calls as PTX does."""
+
+def are_words(ctx: Context, width: str, offsets: str, end: str, size: int) -> str:
+    """i1: the offsets of all lanes, on or off, are those of words of a size that end before an offset, which is a multiple of it.
+
+    Of an offset, and of its distance from that of the last word, no sign is set then, and no bit below the size.
+    """
+    last = ctx.splat(width, ctx.scalar.bin("sub", width, end, str(size)))
+    both = ctx.vector.bin("or", width, offsets, ctx.vector.bin("sub", width, last, offsets))
+    count, bits = LANES, int(width[1:])
+    while count * bits > TESTED:
+        count //= 2
+        low, high = (_part(ctx, width, both, 2 * count, start, count) for start in (0, count))
+        both = ctx.inst(f"or <{count} x {width}> {low}, {high}")
+    bad = vector_literal(width, [size - 1 - (1 << bits - 1)] * count)
+    wrong = ctx.inst(f"icmp ne <{count} x {width}> {ctx.inst(f'and <{count} x {width}> {both}, {bad}')}, zeroinitializer")
+    return ctx.scalar.icmp("eq", f"i{count}", ctx.inst(f"bitcast <{count} x i1> {wrong} to i{count}"), "0")
+
+
+def _part(ctx: Context, width: str, vector: str, whole: int, start: int, count: int) -> str:
+    picks = ", ".join(f"i32 {lane}" for lane in range(start, start + count))
+    kind = f"<{whole} x {width}>"
+    return ctx.inst(f"shufflevector {kind} {vector}, {kind} poison, <{count} x i32> <{picks}>")
+
+
+def each(ctx: Context, offsets: str, operation: str, kind: ScalarType, operand: Operand) -> None:
+    """Update the words of shared memory at the i32 offsets of all lanes by an operation that LLVM calls as PTX does."""
     if ctx.in_loop:
-        _loop(ctx, found, operation, kind, operand)
+        loop(ctx, "i32", offsets, ctx.field("shared_base"), operation, kind, operand)
         return
     name, bits = f"pe_{operation}", f"i{kind.bits}"
     if ctx.is_uniform(operand):
         name, words = name + "_same", (bits, _same(ctx, kind, operand))
     else:
         words = "ptr", lane_data(ctx, operand, kind)
-    places = ctx.in_memory("i32", found.narrow)
+    places = ctx.in_memory("i32", offsets)
     ctx.call("void", f"{name}_{kind.bits}", ("i64", ctx.field("shared_base")), ("ptr", places), words)
 
 
@@ -35,12 +60,13 @@ def _same(ctx: Context, kind: ScalarType, operand: Operand) -> str:
     return ctx.convert(ctx.scalar_of(operand, kind), kind.llvm, f"i{kind.bits}", False)
 
 
-def _loop(ctx: Context, found: Access, operation: str, kind: ScalarType, operand: Operand) -> None:
-    """The same without a call, around which the vectors of a loop would be saved."""
+def loop(ctx: Context, width: str, offsets: str, base: str, operation: str, kind: ScalarType, operand: Operand) -> None:
+    """The same without a call, around which the vectors of a loop would be saved, and at any offsets from a base, integers of a
+    width."""
     bits = f"i{kind.bits}"
     same = _same(ctx, kind, operand) if ctx.is_uniform(operand) else ""
     words = "" if same else lane_data(ctx, operand, kind)
-    places, base = ctx.in_memory("i32", found.narrow), ctx.field("shared_base")
+    places = ctx.in_memory(width, offsets)
     body, done = ctx.new_label("lanes"), ctx.new_label("updated")
     first, following, space = ctx.fresh("lane"), ctx.fresh("lane"), ctx.noted_space
     before = ctx.label
@@ -49,8 +75,8 @@ def _loop(ctx: Context, found: Access, operation: str, kind: ScalarType, operand
     ctx.stmt(f"{first} = phi i64 [ 0, %{before} ], [ {following}, %{body} ]")
     for number in range(TOGETHER):
         lane = ctx.scalar.bin("add", "i64", first, str(number))
-        offset = _element(ctx, "i32", places, lane)
-        address = ctx.scalar.bin("add", "i64", base, ctx.scalar.cast("zext", "i32", offset, "i64"))
+        offset = _element(ctx, width, places, lane)
+        address = ctx.scalar.bin("add", "i64", base, ctx.scalar.cast("zext", width, offset, "i64"))
         word = ctx.inst(f"inttoptr i64 {address} to ptr")
         old = ctx.inst(f"load {bits}, ptr {word}, align {kind.bytes}")
         value = ctx.scalar.bin(operation, bits, old, same or _element(ctx, bits, words, lane))
