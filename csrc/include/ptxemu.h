@@ -13,6 +13,13 @@
 typedef struct pe_launch pe_launch;
 
 /* What one warp of JIT code sees.  Python reads the fields of all structs through cffi: never repeat them elsewhere. */
+/* Where a worker has a twin (twin.h), which compiled code adds to by itself; all 0 without one. */
+typedef struct pe_apart {
+  uint64_t first, bytes; /* of the allocation that it is of */
+  uint64_t shift;        /* from a word there to that of the twin */
+  uint64_t sums[2];      /* the bytes again, of a twin of words of 4 bytes, and of 8; or 0 */
+} pe_apart;
+
 typedef struct pe_warp {
   /* constant during a launch */
   uint64_t arena_base;  /* host address of the arena's first byte */
@@ -60,6 +67,8 @@ typedef struct pe_warp {
   uint32_t watched;     /* PE_WATCH_...: somebody is to be told of barriers */
   uint64_t watch;       /* what its observer knows of the CTA */
   uint64_t ranges;      /* of an observed launch: address of its worker's pe_range[PE_ALL_RANGES] */
+  /* of its worker */
+  const pe_apart *apart;
 } pe_warp;
 
 typedef void (*pe_kernel)(pe_warp *);
@@ -133,6 +142,9 @@ void pe_refuse_misaligned(pe_warp *w, uint32_t pos, uint32_t space, uint32_t siz
 /* Bytes from an address on that can be read and written without a trap for as long as the program keeps the allocation; 0 if that is
  * not known. */
 uint64_t pe_reach(const pe_warp *w, uint64_t address);
+
+/* An access may be to memory of which the worker has a twin: add it to that memory, now and for good. */
+void pe_twin_settle(const pe_warp *w);
 
 /* bar/barrier.sync on barrier `id` for `count` threads (0: all threads of the CTA that have not exited).
  * `mask` are the arriving lanes.  arrive: do not wait.  An arrival counts for the whole warp, as the manual says of
@@ -236,8 +248,8 @@ typedef struct pe_surface_site {
 } pe_surface_site;
 
 /* More flags of a surface site: x is unsigned; x y z of a typed atomic are u v r, whose meaning the surface's geometry says:
- * those that it lacks are ignored (else a fault), those that the instruction lacks are zero (else a fault); all that the kernel does
- * to device memory is to add integers, so that it does not matter when sums come there; formatted stores round as hardware does. */
+ * those that it lacks are ignored (else a fault), those that the instruction lacks are zero (else a fault); nobody
+ * can tell when the kernel's sums come to device memory; formatted stores round as hardware does. */
 enum {
   PE_SITE_UNSIGNED_X = 256,
   PE_SITE_UVR = 512,

@@ -89,6 +89,7 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
           .running = (void **)&pe_self->running,
           .watched = watched_of(launch->observer),
           .ranges = launch->ranges ? (uint64_t)(uintptr_t)&launch->ranges[(size_t)pe_self->index * PE_ALL_RANGES] : 0,
+          .apart = &pe_self->apart,
         },
   };
   fill_threads(&state->warp, config, launch->threads);

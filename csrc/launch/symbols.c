@@ -31,6 +31,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_refuse_lanes),
   SYMBOL(pe_refuse_misaligned),
   SYMBOL(pe_reach),
+  SYMBOL(pe_twin_settle),
   SYMBOL(pe_spread_64),
   SYMBOL(pe_spread_32),
   SYMBOL(pe_keep_corrections),

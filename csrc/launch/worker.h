@@ -25,8 +25,9 @@ struct pe_worker {
   bool stuck;    /* counted in launch->stuck_workers */
   char *scratch; /* printf's text */
   pe_known_reach reaches[PE_KNOWN_REACHES];
-  pe_twin *twin; /* of this launch, or NULL */
-  bool asked;    /* for one */
+  pe_twin *twin;  /* of this launch, or NULL */
+  pe_apart apart; /* where it is */
+  bool asked;     /* for one */
 };
 
 /* The worker of this thread; NULL on other threads.  Initial-exec: the signal handler must not allocate. */

@@ -4,6 +4,7 @@
 #include "arena.h"
 #include "checked.h"
 #include "exclusive.h"
+#include "fault.h"
 #include "place.h"
 #include "surface_access.h"
 
@@ -20,6 +21,14 @@ struct pe_twin {
   uint32_t size; /* of its words */
   pe_twin *next;
 };
+
+static pe_apart place_of(const pe_twin *twin) {
+  uint64_t whole = twin->bytes & ~(uint64_t)(twin->size - 1);
+  return (pe_apart){.first = twin->first,
+                    .bytes = twin->bytes,
+                    .shift = (uint64_t)(uintptr_t)twin->copy - twin->first,
+                    .sums = {twin->size == sizeof(uint32_t) ? whole : 0, twin->size == sizeof(uint64_t) ? whole : 0}};
+}
 
 /* As if each thread added to a word of its own. */
 static bool worthwhile(const pe_launch *launch, uint64_t bytes, uint32_t size) {
@@ -51,13 +60,19 @@ static pe_twin *make(pe_launch *launch, uint64_t address, uint32_t size) {
   return NULL;
 }
 
+static void ask(pe_worker *self, pe_launch *launch, uint64_t address, uint32_t size) {
+  self->twin = make(launch, address, size);
+  self->apart = self->twin ? place_of(self->twin) : (pe_apart){0};
+  self->asked = true;
+}
+
 /* Bit i: the twin has the word at address[i], at own[i]. */
-PE_WIDE static uint32_t place_lanes(const pe_twin *twin, const uint64_t *restrict address, uint64_t *restrict own) {
-  uint64_t shift = (uint64_t)(uintptr_t)twin->copy - twin->first;
-  uint64_t first = twin->first, size = twin->bytes & ~(uint64_t)(twin->size - 1);
+PE_WIDE static uint32_t place_lanes(const pe_apart *apart, uint32_t size, const uint64_t *restrict address,
+                                    uint64_t *restrict own) {
+  uint64_t shift = apart->shift, first = apart->first, sums = apart->sums[size == sizeof(uint64_t)];
   uint32_t inside = 0;
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) own[i] = address[i] + shift;
-  for (uint32_t i = 0; i < PE_WARP_LANES; i++) inside |= (uint32_t)pe_in_window(address[i], first, size) << i;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) inside |= (uint32_t)pe_in_window(address[i], first, sums) << i;
   return inside;
 }
 
@@ -65,13 +80,11 @@ uint32_t pe_twin_lanes(const pe_warp *w, uint32_t size, uint32_t mask, const uin
                        uint64_t own[PE_WARP_LANES]) {
   pe_worker *self = pe_self;
   if (!self || !mask) return 0;
-  if (!self->asked) self->twin = make(w->launch, address[__builtin_ctz(mask)], size);
-  self->asked = true;
-  const pe_twin *twin = self->twin;
-  return twin && twin->size == size ? place_lanes(twin, address, own) & mask : 0;
+  if (!self->asked) ask(self, w->launch, address[__builtin_ctz(mask)], size);
+  return self->twin ? place_lanes(&self->apart, size, address, own) & mask : 0;
 }
 
-/* ---- the last worker ------------------------------------------------------------------------------------------------ */
+/* ---- sums come to memory -------------------------------------------------------------------------------------------- */
 
 /* Words to which nothing has been added stay untouched: they may be anybody's. */
 #define DEFINE_ADD(T, NAME)                                                   \
@@ -106,21 +119,37 @@ static void add(pe_launch *launch, const pe_twin *twin) {
   }
 }
 
+static void add_and_free(pe_launch *launch, pe_twin *twin) {
+  add(launch, twin);
+  free(twin->copy);
+  pe_arena_unhold(launch->arena, twin->first);
+  free(twin);
+}
+
+static pe_twin *take_from(pe_worker *worker) {
+  pe_twin *twin = worker->twin;
+  worker->twin = NULL;
+  worker->apart = (pe_apart){0};
+  return twin;
+}
+
+void pe_twin_settle(const pe_warp *w) {
+  pe_require_stack();
+  pe_twin *twin = take_from(pe_self);
+  if (twin) add_and_free(w->launch, twin);
+}
+
 static void add_all(pe_launch *launch) {
   pe_flight_last_worker(launch);
   for (pe_twin *twin = atomic_load(&launch->twins), *next; twin; twin = next) {
     next = twin->next;
-    add(launch, twin);
-    free(twin->copy);
-    pe_arena_unhold(launch->arena, twin->first);
-    free(twin);
+    add_and_free(launch, twin);
   }
 }
 
 void pe_twin_hand_over(pe_worker *worker) {
   pe_launch *launch = worker->launch;
-  pe_twin *twin = worker->twin;
-  worker->twin = NULL;
+  pe_twin *twin = take_from(worker);
   worker->asked = false;
   if (twin) {
     twin->next = atomic_load(&launch->twins);

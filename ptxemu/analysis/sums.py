@@ -1,13 +1,20 @@
-"""Kernels whose threads do nothing to device memory but add integers to it, and read no more of it than what does not change
-during a launch, such as histograms.  Neither they nor any other thread can tell when the sums come to memory, as long as they do
-before the launch ends.
+"""Kernels that make integer sums in device memory, such as histograms, of which nobody can tell when they come there, as long as
+they do before the launch ends.
+
+Other blocks could tell if a fence or a strong access put what they do in an order with the sums. Threads of the same block could
+by plain loads and stores, too: each thread behind its own sums, and all behind a barrier. Such accesses are to other arrays as a
+rule; code tests that, and makes sure of it where one *strays* into the memory that is added to.
 """
 
 from __future__ import annotations
 
-from ptxemu.ir.graph import Graph
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ptxemu.ir.dominators import Loop
+from ptxemu.ir.graph import Block, Graph
 from ptxemu.ir.operations import OPERATIONS, type_class
-from ptxemu.ir.ops import MemoryAccess, Op
+from ptxemu.ir.ops import BYPASSING, STRONG, MemoryAccess, Op
 from ptxemu.ir.strength import of_system
 
 OF_THREADS = {"shared", "local", "const", "param"}
@@ -16,20 +23,35 @@ ADD = OPERATIONS[0]
 WORDS = (4, 8)  # bytes
 
 
-def only_sums(graph: Graph) -> bool:
-    """Whether a kernel is such, as far as its ops tell; False of those without sums, and of those that call functions or
-    have fences."""
-    found = False
-    for op in (op for block in graph.blocks for op in block.ops):
-        if op.call is not None or op.effects.calls or op.effects.fences:
-            return False
-        for access in op.accesses:
-            if access.space in OF_THREADS or (access.stated.kind == "read" and access.stated.object == "constant"):
-                continue
-            if not _is_sum(op, access):
-                return False
-            found = True
-    return found
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What is to be known of such a kernel: the loads and stores that may be strays."""
+
+    strays: frozenset[Op]
+
+
+def sums_of(graph: Graph, loops: Mapping[Block, Loop]) -> Sums | None:
+    """None of kernels that are not such, as far as their ops tell; of those without sums, and of those in which a loop has
+    accesses to test, but no sum. ``loops`` are the innermost ones of blocks."""
+    sums: set[Block] = set()
+    strays: dict[Op, Block] = {}
+    for block in graph.blocks:
+        for op in block.ops:
+            if op.call is not None or op.effects.calls or op.effects.fences:
+                return None
+            for access in op.accesses:
+                if access.space in OF_THREADS or (access.stated.kind == "read" and access.stated.object == "constant"):
+                    continue
+                if _is_sum(op, access):
+                    sums.add(block)
+                elif _is_plain(op):
+                    strays[op] = block
+                else:
+                    return None
+    if strays and graph.spins:  # which may wait for a sum of another block
+        return None
+    worthwhile = sums and all(_is_beside(loops.get(block), sums) for block in strays.values())
+    return Sums(frozenset(strays)) if worthwhile else None
 
 
 def _is_sum(op: Op, access: MemoryAccess) -> bool:
@@ -41,3 +63,13 @@ def _is_sum(op: Op, access: MemoryAccess) -> bool:
         return False
     relaxed = mods.get("sem", "relaxed") == "relaxed" and not of_system(op)
     return relaxed and mods.get("mode", "b") == "b" and "vec" not in mods
+
+
+def _is_plain(op: Op) -> bool:
+    """Whether it is a load or a store in which no other thread takes part."""
+    return op.row.lower in ("ld", "st") and (STRONG | BYPASSING).isdisjoint(op.mods.values())
+
+
+def _is_beside(loop: Loop | None, sums: Collection[Block]) -> bool:
+    """Whether there are sums in a loop as well, so that what they gain is more than a test costs there."""
+    return loop is None or any(block in loop.blocks for block in sums)

@@ -17,6 +17,11 @@ DATA = np.random.default_rng(7).integers(0, 1 << 32, COUNT, dtype=np.uint32)
 PARAMETERS = ".param .u64 data, .param .u64 out, .param .u64 other"
 LOAD = "ld.global.nc.u32 %r1, [%rd1];"
 SUM = "red.global.add.u32 [%rd4], %r2;"
+FOR_OTHERS = ("volatile.global", "relaxed.gpu.global", "acquire.gpu.global", "global.cg", "global.cv")
+"""Loads that programs make of what other blocks write meanwhile."""
+EACH = """mov.u32 %r9, 0; mov.u64 %rd4, %rd2; mov.u32 %r2, 1;
+LOOP: ld.global.u32 %r1, [%rd1]; add.u64 %rd1, %rd1, 4; add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, 9; @%p2 bra LOOP;"""
+"""A loop over nine words."""
 
 
 def text(update: str = SUM, load: str = LOAD, bins: int = 256) -> str:
@@ -64,10 +69,16 @@ def proved(program: str) -> bool:
         (text("atom.global.add.u32 %r9, [%rd4], %r2;"), True),  # nobody reads the old value
         (text("red.global.add.u64 [%rd3], %rd6;"), True),
         (text("@%p1 red.global.add.u32 [%rd4], %r2; bar.sync 0;"), True),
-        (text(load="ld.global.u32 %r1, [%rd1];"), False),  # of what may be the sums
-        (text(SUM + "ld.global.u32 %r9, [%rd4]; red.global.add.u32 [%rd3], %r9;"), False),
+        (text(load="ld.global.u32 %r1, [%rd1];"), True),  # of what may be the sums, which is tested
+        (text(load="ld.global.v2.u32 {%r1, %r9}, [%rd2];"), True),
+        (text(SUM + "ld.u32 %r9, [%rd4]; red.global.add.u32 [%rd3], %r9;"), True),
+        (text(SUM + "st.global.u32 [%rd3], %r2;"), True),
+        *[(text(load=f"ld.{how}.u32 %r1, [%rd1];"), False) for how in FOR_OTHERS],
+        (text(SUM + "st.volatile.global.u32 [%rd3], %r2;"), False),
+        (text(load="LOOP: ld.global.u32 %r1, [%rd1]; setp.eq.u32 %p2, %r1, 0; @%p2 bra LOOP;"), False),  # may wait for a sum
+        (text(load=EACH), False),  # a test in a loop that makes no sums
+        (text(load=EACH.replace("add.u32", SUM + "add.u32")), True),
         (text("atom.global.add.u32 %r9, [%rd4], %r2; red.global.add.u32 [%rd3], %r9;"), False),
-        (text(SUM + "st.global.u32 [%rd3], %r2;"), False),
         (text(SUM + "membar.gl;"), False),  # another launch may see in which order sums come
         (text("red.release.gpu.global.add.u32 [%rd4], %r2;"), False),
         (text("red.relaxed.sys.global.add.u32 [%rd4], %r2;"), False),
@@ -122,6 +133,14 @@ def test_sums_in_two_arrays_and_of_two_widths() -> None:
     np.testing.assert_array_equal(other, [total, 0, 0, 0, total, 0, 0, 0])
 
 
+def test_lanes_that_add_to_two_arrays() -> None:
+    program = text("and.b32 %r5, %r0, 1; setp.eq.u32 %p1, %r5, 1; @%p1 mov.u64 %rd4, %rd3; " + SUM)
+    out, other = run(program, np.zeros(256, np.uint32))
+    even = np.arange(COUNT) % 2 == 0
+    np.testing.assert_array_equal(out, expected(chosen=even))
+    np.testing.assert_array_equal(other, [expected(chosen=~even).sum(), *[0] * 7])
+
+
 def test_words_of_64_bits_carry() -> None:
     program = text("red.global.add.u64 [%rd3], %rd6;")
     other = np.array([0xFFFFFFFF, 1], np.uint32)
@@ -166,3 +185,82 @@ def test_sums_in_texels(size: int, check: str | None) -> None:
     found = surface.copy_to_host()
     np.testing.assert_array_equal(found[:, :8].ravel(), expected())
     assert not found[:, 8:].any()
+
+
+OWN = """mul.wide.u32 %rd4, %r4, 4; add.u64 %rd4, %rd4, %rd2; mul.wide.u32 %rd7, %r0, 4; add.u64 %rd3, %rd3, %rd7;"""
+"""The addresses of the words with the numbers r4 in ``out`` and r0 in ``other``."""
+INDEXES = {
+    "in a row": "mov.u32 %r4, %r0;",
+    "far apart": f"mul.lo.u32 %r4, %r0, 4099; and.b32 %r4, %r4, {COUNT - 1};",
+}
+BEFORE = np.arange(COUNT, dtype=np.uint32) * np.uint32(0x01000193)
+WEIGHTS = np.arange(COUNT, dtype=np.uint32) % 8 + 1
+
+
+@pytest.mark.parametrize("check", ["", "all"])
+@pytest.mark.parametrize("load", ["ld.global", "ld"])
+@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+def test_a_thread_sees_what_it_has_added(index: str, load: str, check: str) -> None:
+    program = text(f"{index} {OWN} {SUM} {SUM} {load}.u32 %r5, [%rd4]; st.global.u32 [%rd3], %r5;")
+    out, other = run(program, BEFORE, np.zeros(COUNT, np.uint32), check=check)
+    order = np.argsort(INDEX_OF[index])
+    np.testing.assert_array_equal(other, BEFORE[INDEX_OF[index]] + 2 * WEIGHTS)
+    np.testing.assert_array_equal(out, BEFORE + 2 * WEIGHTS[order])
+
+
+INDEX_OF = {INDEXES["in a row"]: np.arange(COUNT), INDEXES["far apart"]: np.arange(COUNT) * 4099 % COUNT}
+
+
+@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+def test_a_store_follows_what_was_added_before(index: str) -> None:
+    program = text(f"{index} {OWN} {SUM} st.global.u32 [%rd4], 1000; {SUM}")
+    out, _ = run(program, BEFORE, np.zeros(COUNT, np.uint32))
+    np.testing.assert_array_equal(out, 1000 + WEIGHTS[np.argsort(INDEX_OF[index])])
+
+
+def test_behind_a_barrier_a_block_sees_its_sums() -> None:
+    """Those of another warp, and of both when they come to one word."""
+    program = text(f"""xor.b32 %r4, %r0, 32; {OWN} {SUM} and.b32 %r5, %r0, 96; mul.wide.u32 %rd8, %r5, 4;
+      mul.wide.u32 %rd9, %r0, 4; add.u64 %rd9, %rd9, %rd2;
+      bar.sync 0; ld.global.u32 %r5, [%rd9]; st.global.u32 [%rd3], %r5;""")
+    out, other = run(program, BEFORE, np.zeros(COUNT, np.uint32))
+    np.testing.assert_array_equal(other, BEFORE + WEIGHTS)
+    np.testing.assert_array_equal(out, other)
+
+
+def test_sums_in_the_array_that_is_read() -> None:
+    """Words with even numbers are read, the others added to."""
+    words = 1 << 12
+    data = DATA[:words].copy()
+    program = text(f"""and.b32 %r4, %r0, {words // 2 - 1}; mul.wide.u32 %rd4, %r4, 8; add.u64 %rd4, %rd4, %rd2;
+      ld.global.u32 %r5, [%rd4]; and.b32 %r5, %r5, {words // 2 - 1}; mul.wide.u32 %rd4, %r5, 8; add.u64 %rd4, %rd4, %rd2;
+      red.global.add.u32 [%rd4+4], %r2;""")
+    found, _ = run(program, data)
+    read = data[::2][np.arange(COUNT) % (words // 2)] % (words // 2)
+    data[1::2] += np.bincount(read, WEIGHTS, words // 2).astype(np.uint32)
+    np.testing.assert_array_equal(found, data)
+
+
+def test_an_index_that_wraps_leads_to_the_sums() -> None:
+    """Lanes 16 to 31 of a block read the words that they have added to; other lanes of that load would be 16 GiB behind."""
+    program = text("""mov.u32 %r4, %tid.x; sub.u32 %r4, %r4, 16; setp.lt.u32 %p1, %r4, 16;
+      mul.wide.u32 %rd4, %r4, 4; add.u64 %rd4, %rd4, %rd2;
+      @%p1 red.global.add.u32 [%rd4], 1; @!%p1 bra DONE;
+      ld.global.u32 %r5, [%rd4]; setp.eq.u32 %p2, %r5, 0; @%p2 red.global.add.u32 [%rd3], 1;
+DONE:""")
+    out, other = run(program, np.zeros(64, np.uint32))
+    np.testing.assert_array_equal(out, np.repeat([CTAS, 0], [16, 48]))
+    assert other[0] == 0
+
+
+def test_words_of_64_bits_are_seen() -> None:
+    program = text("""mul.wide.u32 %rd4, %r4, 8; mov.u32 %r4, %r0; mul.wide.u32 %rd4, %r4, 8; add.u64 %rd4, %rd4, %rd2;
+      mov.u64 %rd6, 0x100000001; red.global.add.u64 [%rd4], %rd6; ld.global.v2.u32 {%r5, %r6}, [%rd4];
+      add.u32 %r5, %r5, %r6; mul.wide.u32 %rd7, %r0, 4; add.u64 %rd3, %rd3, %rd7; st.global.u32 [%rd3], %r5;""")
+    threads = COUNT // 2
+    device = ptxemu.Device(workers=2)
+    before = np.arange(2 * threads, dtype=np.uint32)
+    data, out, other = (device.to_device(array) for array in (DATA, before, np.zeros(threads, np.uint32)))
+    ptxemu.loads(program, device=device)["k"][CTAS // 2, THREADS](data, out, other)
+    np.testing.assert_array_equal(out.copy_to_host(), before + 1)
+    np.testing.assert_array_equal(other.copy_to_host(), (before + 1).reshape(-1, 2).sum(1))

@@ -1,7 +1,7 @@
 """atom and red: one call of the runtime for all lanes (PTX ISA "atom", "red"), after a test of addresses of shared memory.
 
 Sums and the like in places of their own in shared memory, whose old values nobody wants, are a plain loop
-(:mod:`ptxemu.lower.memory.updates`).
+(:mod:`ptxemu.lower.memory.updates`); so are sums in a worker's copy of an array (:mod:`ptxemu.lower.memory.twins`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ptxemu.ir.operations import find, variant
 from ptxemu.ir.ops import Op, items_of
 from ptxemu.ir.strength import of_system, strength
 from ptxemu.ir.types import ScalarType
-from ptxemu.lower.core.access import Access, access, failing, note_position, physical_lanes, vector_addresses
+from ptxemu.lower.core.access import NOTED, Access, access, failing, note_position, physical_lanes, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.telling import tell_release
-from ptxemu.lower.memory import updates
+from ptxemu.lower.memory import twins, updates
 from ptxemu.lower.memory.lane_major import lane_data, load_lane_data
 
 
@@ -37,6 +37,12 @@ def _inline(ctx: Context, found: Access, op: Op, kind: ScalarType, count: int) -
     plain = found.space == "shared" and count == 1 and found.bytes == kind.bytes and kind.bytes <= 8
     legal = bool(lib.pe_atom_legal(operation(op.mods["op"], kind), type_code(kind)))
     return plain and legal and not tells_order(ctx.unit.observed)
+
+
+def _in_twin(ctx: Context, found: Access, count: int) -> bool:
+    """Whether compiled code may add to the worker's own copy of the array, places of each lane's."""
+    places = found.shape is None or not found.shape.uniform
+    return ctx.sums is not None and found.space in NOTED and places and count == 1 and not ctx.unit.observed
 
 
 def _frozen(ctx: Context, width: str, addresses: str) -> str:
@@ -68,7 +74,7 @@ def atomic(ctx: Context, op: Op) -> None:
     found = access(ctx, op, "a")
     site = ctx.site(
         op, "pe_atom_site", op=operation(op.mods["op"], kind), type=type_code(kind), space=found.space_code, count=count,
-        system=int(of_system(op)), order=strength(op), sums=int(ctx.only_sums),
+        system=int(of_system(op)), order=strength(op), sums=int(ctx.sums is not None),
         flags=variant(op.mods),
     )  # fmt: skip
     note_position(ctx, op, found.space)
@@ -100,6 +106,10 @@ def atomic(ctx: Context, op: Op) -> None:
         updates.each(ctx, offsets, op.mods["op"], kind, operands[0])
         return []
 
+    def in_twin(places: str) -> list[str]:
+        updates.loop(ctx, "i64", places, twins.shift(ctx), op.mods["op"], kind, operands[0])
+        return []
+
     if _inline(ctx, found, op, kind, count):
         if not wanted and found.narrow and find(op.mods["op"], kind).binary:
             offsets = _frozen(ctx, "i32", found.narrow)
@@ -107,6 +117,10 @@ def atomic(ctx: Context, op: Op) -> None:
             ctx.when(fine, partial(apart, offsets), tested, [], likely=True)
         else:
             tested()
+    elif not wanted and _in_twin(ctx, found, count):
+        places = _frozen(ctx, "i64", addresses())
+        fine = ctx.scalar.bin("and", "i1", _apart(ctx, found, "i64", places), twins.has_all(ctx, kind, places))
+        ctx.when(fine, partial(in_twin, places), partial(call, "pe_atomic", places), [], likely=True)
     else:
         untested()
     if wanted:

@@ -32,7 +32,7 @@ from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.reach import foresee
 from ptxemu.lower.core.runs import as_expected, expected, first_addresses, in_groups
 from ptxemu.lower.core.telling import admit, admit_load, tell_release
-from ptxemu.lower.memory import ahead, at_once, consecutive, pairs, runs, strided, windows
+from ptxemu.lower.memory import ahead, at_once, consecutive, pairs, runs, strided, twins, windows
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
 
@@ -54,6 +54,7 @@ def load(ctx: Context, op: Op) -> None:
     count = len(op.dsts)
     found = access(ctx, op, "a")
     vector = any(dst is not None and not ctx.is_scalar(dst) for dst in op.dsts) or found.shape is None
+    twins.settle(ctx, found)
     foresee(ctx, found)
     if not vector or (found.shape is not None and found.shape.uniform and found.space != "local"):
         values = admit_load(ctx, found, partial(_uniform_load, ctx, op, kind), [kind.llvm] * count)
@@ -231,6 +232,7 @@ def store(ctx: Context, op: Op) -> None:
     found = access(ctx, op, "a")
     if "release" in op.mods.values():
         ctx.stmt("fence release")
+    twins.settle(ctx, found)
     foresee(ctx, found)
     tell_release(ctx, found)
     whole = len(items) == 1

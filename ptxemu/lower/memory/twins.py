@@ -1,0 +1,62 @@
+"""Sums in a worker's own copy of the array that a kernel adds to, its *twin* (csrc/memory/twin.h).
+
+The runtime makes it at the first sum, if it makes one. From then on code finds it through the record of the warp.
+"""
+
+from __future__ import annotations
+
+from ptxemu._runtime import ffi
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.types import ScalarType
+from ptxemu.lower.core.access import Access, vector_addresses
+from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.gather import outside
+from ptxemu.lower.memory import updates
+
+
+def _field(ctx: Context, name: str, index: int = 0) -> str:
+    """A field of the worker's pe_apart, which the runtime may have changed."""
+    offset = ffi.offsetof("pe_apart", name) + 8 * index
+    place = ctx.inst(f"getelementptr i8, ptr {ctx.field('apart')}, i64 {offset}")
+    return ctx.inst(f"load i64, ptr {place}, align 8")
+
+
+def has_all(ctx: Context, kind: ScalarType, addresses: str) -> str:
+    """i1: the twin has the words at the addresses of all lanes, on or off."""
+    offsets = ctx.vector.bin("sub", "i64", addresses, ctx.splat("i64", _field(ctx, "first")))
+    return updates.are_words(ctx, "i64", offsets, _field(ctx, "sums", kind.bytes // 8), kind.bytes)
+
+
+def shift(ctx: Context) -> str:
+    """The distance from words of the array to those of the twin."""
+    return _field(ctx, "shift")
+
+
+def settle(ctx: Context, found: Access) -> None:
+    """Before a load or store that may be to memory of which there is a twin: what the worker has added to that comes there first,
+    if so, and the worker goes on without a twin."""
+    if ctx.sums is None or found.op not in ctx.sums.strays:
+        return
+
+    def ask() -> list[str]:
+        ctx.call("void", "pe_twin_settle", ("ptr", "%w"), attributes="cold")
+        return []
+
+    ctx.when(_strays(ctx, found), ask, None, [], likely=False)
+
+
+def _strays(ctx: Context, found: Access) -> str:
+    """i1: the access touches memory of the twin. Of a pattern, lanes that are off may make it so."""
+    first, bytes = _field(ctx, "first"), _field(ctx, "bytes")
+    if found.shape is None:
+        start = ctx.scalar.bin("sub", "i64", first, str(found.size - 1))
+        room = ctx.scalar.bin("add", "i64", bytes, str(found.size - 1))
+        apart = outside(ctx, vector_addresses(ctx, found), start, room, 0)
+        inside = ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(found.mask), ctx.scalar.bin("xor", f"i{LANES}", apart, "-1"))
+        return ctx.scalar.icmp("ne", f"i{LANES}", inside, "0")
+    low, high = found.shape.spread
+    span = high - low + found.size - 1
+    last = ctx.scalar.bin("add", "i64", found.base, str(low + span))
+    room = ctx.scalar.bin("add", "i64", bytes, str(span))
+    inside = ctx.scalar.icmp("ult", "i64", ctx.scalar.bin("sub", "i64", last, first), room)
+    return ctx.scalar.bin("or", "i1", inside, ctx.wrapped()) if found.shape.widenings else inside
