@@ -25,7 +25,7 @@ typedef struct pe_race {
   pe_order order;
   pe_shadow writes, reads; /* a pe_stamp for each word */
   pe_sites sites;
-  uint8_t *narrow;       /* of each site, whether its accesses are strong among threads of their CTA alone */
+  uint8_t *narrow; /* of each site, whether its accesses are strong among threads of their CTA, or their cluster, alone */
   _Atomic bool scoped;   /* that there are such sites */
   _Atomic uint64_t lost; /* accesses of CTAs of which nothing is known, for there is no memory */
 } pe_race;

@@ -140,7 +140,8 @@ static void begin_warp(block *b, uint32_t warp) {
   memset(s, 0, offsetof(warp_state, known));
   memset(s->known.clock, 0, b->warps * sizeof *s->known.clock);
   s->known.common = 0;
-  s->known.time = s->known.near = 0;
+  s->known.time = 0;
+  memset(s->known.near, 0, sizeof s->known.near);
   s->clock = s->known.clock[warp] = 1;
 }
 
@@ -171,6 +172,13 @@ static const launch *launch_of(pe_order *order, const pe_config *config) {
   return l;
 }
 
+/* The number of a CTA in the grid, or that of the first of its cluster. */
+static uint64_t number_of(const pe_warp *w, bool first) {
+  uint64_t at[3];
+  for (int axis = 0; axis < 3; axis++) at[axis] = w->ctaid[axis] - (first ? w->ctaid[axis] % w->cluster_nctaid[axis] : 0);
+  return at[0] + w->nctaid[0] * (at[1] + w->nctaid[1] * at[2]);
+}
+
 static bool is_first_of_cluster(const pe_warp *w) {
   bool first = true;
   for (int axis = 0; axis < 3; axis++) first &= w->ctaid[axis] % w->cluster_nctaid[axis] == 0;
@@ -199,11 +207,13 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *fi
   if (!b && !(b = new_block(order))) return order->unknown;
   if (!b->launch) b->launch = launch_of(order, &w->launch->config);
   if (!b->launch) return order->unknown;
-  b->number = w->ctaid[0] + (uint64_t)w->nctaid[0] * (w->ctaid[1] + (uint64_t)w->nctaid[1] * w->ctaid[2]);
+  b->number = number_of(w, false);
+  b->cluster = number_of(w, true);
   forget_barriers(b);
   b->warps = w->launch->warps;
   b->alone = w->launch->workers == 1;
-  b->blind = b->has_inner = false;
+  b->blind = false;
+  memset(b->has_inner, 0, sizeof b->has_inner);
   atomic_store_explicit(&b->ranges, w->ranges, memory_order_relaxed);
   b->count = 0;
   for (uint32_t i = 0; i < b->warps; i++) begin_warp(b, i);
@@ -221,7 +231,7 @@ static void learn(pe_knowledge *to, const pe_knowledge *from, uint32_t warps) {
   for (uint32_t i = 0; i < warps; i++) to->clock[i] = to->clock[i] > from->clock[i] ? to->clock[i] : from->clock[i];
   to->common = to->common > from->common ? to->common : from->common;
   advance(&to->time, from->time);
-  advance(&to->near, from->near);
+  for (uint32_t scope = 0; scope < PE_INNER_SCOPES; scope++) advance(&to->near[scope], from->near[scope]);
 }
 
 static void follow(warp_state *s, uint64_t time, bool locks) { advance(locks ? &s->locked : &s->known.time, time); }
@@ -274,7 +284,7 @@ static void keep_fenced(warp_state *s, uint32_t warps) {
   s->fenced.common = s->known.common;
   s->fenced.time = s->known.time;
   s->has_fenced = true;
-  s->has_inner = false;
+  memset(s->has_inner, 0, sizeof s->has_inner);
   s->released = 0;
 }
 
@@ -282,16 +292,28 @@ static void fence(pe_order *order, block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
   tick(order, b, warp);
   acquire(s);
-  pe_order_absorb(order, b, s);
+  pe_order_absorb(order, b, s, true);
   keep_fenced(s, b->warps);
 }
 
-void pe_order_fence_cta(pe_order *order, block *b, uint32_t warp) {
+/* The scope of a fence: a CTA may be all of its cluster, and of those that run one after another nothing is known. */
+static uint32_t scope_in(const block *b, uint32_t scope) {
+  if (scope == PE_SCOPE_CTA || !b->clustered) return PE_SCOPE_CTA;
+  return b->peer == b ? PE_INNER_SCOPES : scope;
+}
+
+void pe_order_fence_in(pe_order *order, block *b, uint32_t warp, uint32_t scope) {
   warp_state *s = &b->warp[warp];
+  scope = scope_in(b, scope);
+  if (scope == PE_INNER_SCOPES) return pe_order_fence(order, b, warp);
   tick(order, b, warp);
-  advance(&s->known.near, s->locked);
-  s->inner = s->known;
-  s->has_inner = true;
+  advance(&s->known.near[scope], s->locked);
+  if (scope == PE_SCOPE_CLUSTER) {
+    pe_order_absorb(order, b, s, false);
+    s->has_inner[PE_SCOPE_CTA] = false;
+  }
+  s->inner[scope] = s->known;
+  s->has_inner[scope] = true;
   s->released = 0;
   tell_code(b, warp);
 }
@@ -355,6 +377,7 @@ void pe_order_cluster(pe_order *order, block *b, uint32_t warp, uint32_t what) {
     uint64_t time = pe_order_release(order, b, warp);
     if (time > *met) *met = time;
     if (s->has_fenced) learn(&m->known, &s->fenced, b->warps);
+    if (s->has_inner[PE_SCOPE_CLUSTER]) learn(&m->known, &s->inner[PE_SCOPE_CLUSTER], b->warps);
   }
   tell_code(b, warp);
 }
@@ -367,7 +390,7 @@ static void meet(pe_order *order, block *b, const pe_knowledge *all) {
     warp_state *s = &b->warp[i];
     s->clock = s->known.clock[i] = s->known.common = clock;
     s->known.time = all->time;
-    s->known.near = all->near;
+    memcpy(s->known.near, all->near, sizeof s->known.near);
     s->floor = now;
   }
   b->log.count = 0;

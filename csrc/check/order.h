@@ -37,11 +37,14 @@ typedef struct pe_order {
   struct pe_order_block *unknown; /* a CTA of which nothing is known */
 } pe_order;
 
-/* What a warp knows: of each warp of its CTA, before which clock, and of all of them; and the time that it follows, and the one
- * up to which it follows releases of its own CTA. */
+/* Scopes that are not all of the device. */
+enum { PE_SCOPE_CTA, PE_SCOPE_CLUSTER, PE_INNER_SCOPES };
+
+/* What a warp knows: of each warp of its CTA, before which clock, and of all of them; and the time that it follows, and those
+ * up to which it follows releases of its own CTA, and of its cluster. */
 typedef struct pe_knowledge {
   uint32_t clock[PE_MAX_WARPS], common;
-  uint64_t time, near;
+  uint64_t time, near[PE_INNER_SCOPES];
 } pe_knowledge;
 
 /* A barrier's meeting: what those know that have arrived, and how many these are.  Meetings of one barrier take turns. */
@@ -53,17 +56,17 @@ typedef struct pe_meeting {
 typedef struct pe_order_warp {
   pe_stamp floor; /* accesses of this CTA with lesser stamps come before that */
   uint32_t clock;
-  bool unsettled;             /* of the next three, one is not none */
-  bool meets_grid;            /* it waits for the barrier of a grid */
-  pe_meeting *leaves;         /* the meeting that it waits for */
-  uint32_t reads;             /* lanes whose last access was strong: they follow who releases there until it is done */
-  bool locks;                 /* by that access they take locks */
-  uint64_t locked;            /* the last time that one who takes a lock has found there */
-  bool has_fenced;            /* there is `fenced` */
-  bool has_inner;             /* and `inner`: a fence for the CTA alone has come since */
-  uint64_t released;          /* when that was released, or 0 */
-  pe_knowledge known, fenced; /* now, of the warps of the CTA, and at the last fence */
-  pe_knowledge inner;
+  bool unsettled;                  /* of the next three, one is not none */
+  bool meets_grid;                 /* it waits for the barrier of a grid */
+  pe_meeting *leaves;              /* the meeting that it waits for */
+  uint32_t reads;                  /* lanes whose last access was strong: they follow who releases there until it is done */
+  bool locks;                      /* by that access they take locks */
+  uint64_t locked;                 /* the last time that one who takes a lock has found there */
+  bool has_fenced;                 /* there is `fenced` */
+  bool has_inner[PE_INNER_SCOPES]; /* and `inner`: a fence of that scope has come since */
+  uint64_t released;               /* when that was released, or 0 */
+  pe_knowledge known, fenced;      /* now, of the warps of the CTA, and at the last fence */
+  pe_knowledge inner[PE_INNER_SCOPES];
   uint32_t arrived[PE_BARRIERS_TOLD]; /* how often, at each barrier */
   uint64_t word[PE_WARP_LANES];       /* of each of `reads`, where it is among the words of `released` */
 } pe_order_warp;
@@ -73,17 +76,17 @@ typedef struct pe_order_block {
   pe_shared_log log;
   struct pe_order_block *next;
   const struct pe_order_launch *launch;
-  uint64_t number; /* in the grid */
-  bool clustered;  /* in a cluster of several CTAs, which touch each other's shared memory */
+  uint64_t number, cluster; /* in the grid, and that of its cluster */
+  bool clustered;           /* in a cluster of several CTAs, which touch each other's shared memory */
   struct pe_order_block *head,
       *peer;       /* the first and the next of its cluster, all in a ring, if they run beside each other */
   uint32_t oldest; /* the first period of its cluster */
   uint64_t met[2]; /* of the first: when threads released what came before phases of barrier.cluster, in turn */
   uint32_t warps;
-  bool blind;        /* there was no memory: nothing is known of it any more */
-  bool alone;        /* no other thread runs CTAs of the launch */
-  bool has_inner;    /* its warps have released something to each other alone */
-  uint32_t *periods; /* their numbers */
+  bool blind;                      /* there was no memory: nothing is known of it any more */
+  bool alone;                      /* no other thread runs CTAs of the launch */
+  bool has_inner[PE_INNER_SCOPES]; /* its warps have released something in a scope alone */
+  uint32_t *periods;               /* their numbers */
   uint32_t count, room;
   uint32_t latest;   /* the last of them */
   uint32_t barriers; /* as many, from the first on, have had meetings */
@@ -111,8 +114,8 @@ bool pe_order_is_of(const pe_order_block *b, const pe_config *config);
 
 void pe_order_settle(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_fence(pe_order *order, pe_order_block *b, uint32_t warp);
-/* The same for threads of the CTA alone. */
-void pe_order_fence_cta(pe_order *order, pe_order_block *b, uint32_t warp);
+/* The same for threads of the CTA, or of the cluster, alone. */
+void pe_order_fence_in(pe_order *order, pe_order_block *b, uint32_t warp, uint32_t scope);
 void pe_order_warp_sync(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_barrier(pe_order *order, pe_order_block *b, uint32_t warp, uint32_t id, uint32_t how);
 /* It arrives at barrier.cluster, or goes on behind it: PE_CLUSTER_ARRIVE ... */
@@ -133,7 +136,8 @@ bool pe_order_is_own(const pe_order_block *b, pe_stamp before, uint32_t *clock);
 bool pe_order_is_before(pe_order *order, const pe_order_block *b, uint32_t warp, uint32_t lane, pe_stamp before,
                         uint64_t word);
 
-/* The CTA that has made an access, as its number in the grid. */
+/* The CTA that has made an access, as its number in the grid; and whether it is of the cluster of another one. */
 uint64_t pe_order_block_number(pe_order *order, pe_stamp stamp);
+bool pe_order_is_in_cluster(pe_order *order, const pe_order_block *b, pe_stamp stamp);
 
 #endif

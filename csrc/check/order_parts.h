@@ -14,11 +14,11 @@ typedef struct pe_releases {
   uint32_t *clock; /* `warps` of each */
 } pe_releases;
 
-/* Some clocks of a CTA, those of one number.  The releases are of its first: to everybody, and to threads of the CTA alone. */
+/* Some clocks of a CTA, those of one number.  The releases are of its first: to everybody, and in a scope alone. */
 typedef struct pe_period {
-  uint64_t block; /* in the grid */
+  uint64_t block, cluster; /* in the grid */
   uint32_t launch, first, number;
-  pe_releases *releases, *inner;
+  pe_releases *releases, *inner[PE_INNER_SCOPES];
 } pe_period;
 
 typedef struct pe_order_launch {
@@ -33,8 +33,20 @@ static inline uint32_t pe_known_clock(const pe_knowledge *k, uint32_t warp) {
   return k->clock[warp] > k->common ? k->clock[warp] : k->common;
 }
 
-/* Up to which time a warp follows releases of its own CTA. */
-static inline uint64_t pe_own_time(const pe_knowledge *k) { return k->near > k->time ? k->near : k->time; }
+/* Up to which time a warp follows releases of its cluster, and of its own CTA. */
+static inline uint64_t pe_cluster_time(const pe_knowledge *k) {
+  return k->near[PE_SCOPE_CLUSTER] > k->time ? k->near[PE_SCOPE_CLUSTER] : k->time;
+}
+
+static inline uint64_t pe_own_time(const pe_knowledge *k) {
+  uint64_t time = pe_cluster_time(k);
+  return k->near[PE_SCOPE_CTA] > time ? k->near[PE_SCOPE_CTA] : time;
+}
+
+/* Whether an access was made in the cluster of a CTA, as far as its period tells. */
+static inline bool pe_period_in_cluster(const pe_period *p, const pe_order_block *b) {
+  return p->launch == b->launch->number && p->cluster == b->cluster;
+}
 
 /* ---- order.c ---- */
 
@@ -55,8 +67,9 @@ void pe_periods_free(pe_order *order);
 
 void pe_releases_free(pe_releases *r);
 
-/* Who follows what warps of the CTA have released to each other alone knows it, and so do all to whom it releases something. */
-void pe_order_absorb(pe_order *order, pe_order_block *b, pe_order_warp *s);
+/* Who follows what threads of its CTA or its cluster have released to each other alone knows it, and so do all to whom it releases
+ * something: in the cluster, or everywhere. */
+void pe_order_absorb(pe_order *order, pe_order_block *b, pe_order_warp *s, bool everywhere);
 
 /* Whether what an access was is released, for one who knows that.  With the mutex held. */
 bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, const pe_knowledge *known);

@@ -41,7 +41,8 @@ static void begin_period(pe_order *order, pe_order_block *b) {
   pe_period *made = has_room(b) ? new_period(order) : NULL;
   if (made) {
     b->periods[b->count] = b->latest = order->next - 1;
-    *made = (pe_period){.block = b->number, .launch = b->launch->number, .first = b->periods[0], .number = b->count};
+    *made = (pe_period){
+      .block = b->number, .cluster = b->cluster, .launch = b->launch->number, .first = b->periods[0], .number = b->count};
     b->count++;
   }
   b->blind |= !made;
@@ -72,11 +73,19 @@ uint64_t pe_order_block_number(pe_order *order, pe_stamp stamp) {
   return number;
 }
 
+bool pe_order_is_in_cluster(pe_order *order, const pe_order_block *b, pe_stamp stamp) {
+  pthread_mutex_lock(&order->mutex);
+  const pe_period *p = pe_period_of(order, pe_stamp_period(stamp));
+  bool in = p && pe_period_in_cluster(p, b);
+  pthread_mutex_unlock(&order->mutex);
+  return in;
+}
+
 void pe_periods_free(pe_order *order) {
   for (size_t i = 0; i < PE_SEGMENTS && order->segment[i]; i++) {
     for (size_t j = 0; j < PE_SEGMENT; j++) {
       pe_releases_free(order->segment[i][j].releases);
-      pe_releases_free(order->segment[i][j].inner);
+      for (uint32_t scope = 0; scope < PE_INNER_SCOPES; scope++) pe_releases_free(order->segment[i][j].inner[scope]);
     }
     free(order->segment[i]);
     if (order->arena) pe_arena_discharge(order->arena, PE_SEGMENT * sizeof **order->segment);

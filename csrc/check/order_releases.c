@@ -58,15 +58,18 @@ static bool add_release(pe_releases **list, const pe_order_block *b, const pe_kn
 
 uint64_t pe_order_release(pe_order *order, pe_order_block *b, uint32_t warp) {
   pe_order_warp *s = &b->warp[warp];
-  if (!(s->has_fenced || s->has_inner) || b->blind || s->released) return s->released;
+  bool any = s->has_fenced || s->has_inner[PE_SCOPE_CTA] || s->has_inner[PE_SCOPE_CLUSTER];
+  if (!any || b->blind || s->released) return s->released;
   pe_require_stack();
   pthread_mutex_lock(&order->mutex);
   uint64_t time = order->time + 1;
   pe_period *first = pe_period_of(order, b->periods[0]);
   b->blind |= !first;
   if (first && s->has_fenced) b->blind |= !add_release(&first->releases, b, &s->fenced, time);
-  if (first && s->has_inner) b->blind |= !add_release(&first->inner, b, &s->inner, time);
-  b->has_inner |= s->has_inner;
+  for (uint32_t scope = 0; scope < PE_INNER_SCOPES; scope++) {
+    if (first && s->has_inner[scope]) b->blind |= !add_release(&first->inner[scope], b, &s->inner[scope], time);
+    b->has_inner[scope] |= s->has_inner[scope];
+  }
   __atomic_store_n(&order->time, time, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&order->mutex);
   return s->released = time;
@@ -77,10 +80,16 @@ static size_t count_by(const pe_releases *r, uint64_t time) {
   return r ? PE_FIRST_NOT(middle, r->count, r->time[middle] <= time) : 0;
 }
 
+/* Before which clock of each warp something is released by a time, or NULL. */
+static const uint32_t *clocks_by(const pe_releases *r, uint64_t time) {
+  size_t count = count_by(r, time);
+  return count ? r->clock + (count - 1) * r->warps : NULL;
+}
+
 /* Whether a CTA has released what a warp did at a clock, by a time. */
 static bool is_released(const pe_releases *r, uint32_t warp, uint32_t clock, uint64_t time) {
-  size_t count = count_by(r, time);
-  return count && clock < r->clock[(count - 1) * r->warps + warp];
+  const uint32_t *clocks = clocks_by(r, time);
+  return clocks && clock < clocks[warp];
 }
 
 bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, const pe_knowledge *known) {
@@ -89,21 +98,45 @@ bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_sta
   uint32_t clock = p->number * PE_PERIOD_CLOCKS + pe_stamp_clock(before);
   const pe_period *first = pe_period_of(order, p->first);
   uint32_t warp = pe_stamp_warp(before);
-  bool own = pe_order_is_own(b, before, &clock);
-  uint64_t time = own ? pe_own_time(known) : known->time;
-  return first && (is_released(first->releases, warp, clock, time) || (own && is_released(first->inner, warp, clock, time)));
+  bool own = pe_order_is_own(b, before, &clock), near = own || pe_period_in_cluster(p, b);
+  uint64_t time = own ? pe_own_time(known) : near ? pe_cluster_time(known) : known->time;
+  return first && (is_released(first->releases, warp, clock, time) ||
+                   (near && is_released(first->inner[PE_SCOPE_CLUSTER], warp, clock, time)) ||
+                   (own && is_released(first->inner[PE_SCOPE_CTA], warp, clock, time)));
 }
 
-void pe_order_absorb(pe_order *order, pe_order_block *b, pe_order_warp *s) {
-  if (!b->has_inner) return;
+/* What a CTA has released in a scope by a time. With the mutex held. */
+static const uint32_t *inner_of(const pe_order *order, const pe_order_block *b, uint32_t scope, uint64_t time) {
+  const pe_period *first = b->has_inner[scope] ? pe_period_of(order, b->periods[0]) : NULL;
+  return first ? clocks_by(first->inner[scope], time) : NULL;
+}
+
+/* What another CTA of the cluster has released there by a time, it has released to everybody with the next release of all. */
+static void pass_on(pe_order *order, pe_order_block *b, uint64_t time) {
+  const uint32_t *clocks = inner_of(order, b, PE_SCOPE_CLUSTER, time);
+  pe_knowledge all = {.common = 0};
+  if (!clocks || b->blind) return;
+  pe_releases **list = &pe_period_of(order, b->periods[0])->releases;
+  const uint32_t *known = clocks_by(*list, order->time + 1);
+  bool more = false;
+  for (uint32_t i = 0; i < b->warps; i++) {
+    all.clock[i] = clocks[i];
+    more |= !known || clocks[i] > known[i];
+  }
+  if (more) b->blind |= !add_release(list, b, &all, order->time + 1);
+}
+
+void pe_order_absorb(pe_order *order, pe_order_block *b, pe_order_warp *s, bool everywhere) {
+  bool alone = b->peer == b;
+  if (alone && !b->has_inner[PE_SCOPE_CTA] && !b->has_inner[PE_SCOPE_CLUSTER]) return;
   pe_require_stack();
   pthread_mutex_lock(&order->mutex);
-  const pe_period *first = pe_period_of(order, b->periods[0]);
-  const pe_releases *r = first ? first->inner : NULL;
-  size_t count = count_by(r, s->known.time);
-  for (uint32_t i = 0; count && i < b->warps; i++) {
-    uint32_t clock = r->clock[(count - 1) * r->warps + i];
-    s->known.clock[i] = s->known.clock[i] > clock ? s->known.clock[i] : clock;
+  for (uint32_t scope = 0; scope < PE_INNER_SCOPES; scope++) {
+    const uint32_t *clocks = inner_of(order, b, scope, pe_own_time(&s->known));
+    for (uint32_t i = 0; clocks && i < b->warps; i++)
+      s->known.clock[i] = s->known.clock[i] > clocks[i] ? s->known.clock[i] : clocks[i];
   }
+  for (pe_order_block *each = b->peer; everywhere && each != b; each = each->peer)
+    pass_on(order, each, pe_cluster_time(&s->known));
   pthread_mutex_unlock(&order->mutex);
 }

@@ -90,8 +90,8 @@ void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what, uint32_
     pe_copies_order(&checker->race, b, w->warpid, what, mask);
   else if (what == PE_WARP_SYNC)
     pe_order_warp_sync(&checker->race.order, b, w->warpid);
-  else if (what == PE_FENCE_CTA)
-    pe_order_fence_cta(&checker->race.order, b, w->warpid);
+  else if (what < PE_FENCE)
+    pe_order_fence_in(&checker->race.order, b, w->warpid, what == PE_FENCE_CTA ? PE_SCOPE_CTA : PE_SCOPE_CLUSTER);
   else
     pe_order_fence(&checker->race.order, b, w->warpid);
 }

@@ -138,9 +138,9 @@ bool pe_race_scopes_init(pe_race *race);
 void pe_race_scopes_end(pe_race *race);
 /* The numbers of sites begin anew. */
 void pe_race_scopes_clear(pe_race *race);
-/* A strong access: keep whether it is that among threads of its CTA alone. Another program may have had its site. */
+/* A strong access: keep whether it is that among threads of its CTA, or its cluster, alone. Another program may have had its site. */
 void pe_race_note_scope(const pe_race_use *u);
-/* Whether a strong access is of another CTA, and one of both is strong among threads of its CTA alone. */
+/* Whether a strong access is of another CTA or cluster, and one of both is strong among threads of its own alone. */
 bool pe_race_is_beyond_scope(const pe_race_use *u, pe_stamp before);
 
 /* ---- race_report.c ---- */

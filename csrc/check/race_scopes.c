@@ -1,9 +1,13 @@
-/* race_scopes.c: the checker `race` (race.c): strong accesses of scope .cta, which others of other CTAs race with, strong or not. */
+/* race_scopes.c: the checker `race` (race.c): strong accesses of the scopes .cta and .cluster, which those of other CTAs and clusters race
+ * with, strong or not. */
 #include <stdlib.h>
 #include <string.h>
 #include "race_access.h"
 
 enum { SITES = 1u << PE_SITE_BITS };
+
+/* Among whom the accesses of a site are strong. */
+enum { OF_CTA = 1, OF_CLUSTER = 2 };
 
 bool pe_race_scopes_init(pe_race *race) {
   race->narrow = calloc(SITES, sizeof *race->narrow);
@@ -16,11 +20,13 @@ void pe_race_scopes_clear(pe_race *race) { memset(race->narrow, 0, SITES * sizeo
 
 void pe_race_note_scope(const pe_race_use *u) {
   pe_race *race = &u->checker->race;
-  bool is_narrow = u->event->order & PE_NARROW;
-  uint8_t *narrow = &race->narrow[pe_stamp_site(u->stamp)];
-  if (!is_narrow && !race->scoped) return;
-  if (is_narrow) race->scoped = true;
-  if (__atomic_load_n(narrow, __ATOMIC_RELAXED) != is_narrow) __atomic_store_n(narrow, is_narrow, __ATOMIC_RELAXED);
+  uint32_t order = u->event->order;
+  uint8_t *narrow = &race->narrow[pe_stamp_site(u->stamp)], scope = order & PE_NARROW      ? OF_CTA
+                                                                    : order & PE_CLUSTERED ? OF_CLUSTER
+                                                                                           : 0;
+  if (!scope && !race->scoped) return;
+  if (scope) race->scoped = true;
+  if (__atomic_load_n(narrow, __ATOMIC_RELAXED) != scope) __atomic_store_n(narrow, scope, __ATOMIC_RELAXED);
 }
 
 bool pe_race_is_beyond_scope(const pe_race_use *u, pe_stamp before) {
@@ -29,7 +35,8 @@ bool pe_race_is_beyond_scope(const pe_race_use *u, pe_stamp before) {
   uint32_t clock;
   bool alone = u->shared && !u->b->clustered;
   if (alone || !(before & h->strong) || before < h->floor || before - h->first < h->span) return false;
-  bool any = __atomic_load_n(&narrow[pe_stamp_site(before)], __ATOMIC_RELAXED) ||
-             __atomic_load_n(&narrow[pe_stamp_site(u->stamp)], __ATOMIC_RELAXED);
-  return any && !pe_order_is_own(u->b, before, &clock);
+  uint32_t either = __atomic_load_n(&narrow[pe_stamp_site(before)], __ATOMIC_RELAXED) |
+                    __atomic_load_n(&narrow[pe_stamp_site(u->stamp)], __ATOMIC_RELAXED);
+  if (!either || pe_order_is_own(u->b, before, &clock)) return false;
+  return either & OF_CTA || !pe_order_is_in_cluster(&u->checker->race.order, u->b, before);
 }

@@ -208,7 +208,7 @@ typedef struct pe_atom_site {
   uint16_t space;  /* PE_GENERIC PE_GLOBAL PE_SHARED */
   uint16_t count;  /* vector elements, 1 2 4 8 */
   uint32_t system; /* of .sys scope: the program around the launch may take part */
-  uint32_t order;  /* PE_NARROW, PE_LOCK (observer.h), or'ed */
+  uint32_t order;  /* PE_NARROW, PE_CLUSTERED, PE_LOCK (observer.h), or'ed */
   uint32_t sums;  /* all that the kernel does to device memory is to add integers: it does not matter when sums come there */
   uint32_t flags; /* PE_ATOM_NOFTZ, or none */
 } pe_atom_site;

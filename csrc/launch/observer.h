@@ -11,15 +11,17 @@ enum { PE_READ = 1, PE_WRITE = 2, PE_UPDATE = PE_READ | PE_WRITE };
 
 /* What else is known of an access: other threads may take part (PTX ISA, "Memory Consistency Model": strong); what came
  * before it in the thread is released by it; a copy makes it that goes on until somebody waits for it, or an mbarrier object begins to
- * track the lane's copies by it; the copy is one in bulk; it is strong among threads of its CTA alone; and it
- * takes a lock, as a compare-and-swap does, and does not acquire: that is left to a fence behind it. */
-enum { PE_STRONG = 4, PE_RELEASE = 8, PE_ASYNC = 16, PE_BULK = 32, PE_NARROW = 64, PE_LOCK = 128 };
+ * track the lane's copies by it; the copy is one in bulk; it is strong among threads of its CTA alone; it takes a lock, as a
+ * compare-and-swap does, and does not acquire: that is left to a fence behind it; and it is strong among threads of its cluster
+ * alone. */
+enum { PE_STRONG = 4, PE_RELEASE = 8, PE_ASYNC = 16, PE_BULK = 32, PE_NARROW = 64, PE_LOCK = 128, PE_CLUSTERED = 256 };
 
 /* What puts accesses of a warp in an order: fences of its lanes, and their meeting at bar.warp.sync; where lanes end a group of
  * copies, or wait until groups are complete, or have read all that they read; and where they arrive at barrier.cluster, and go on
  * behind a wait for it. */
 enum {
   PE_FENCE_CTA,
+  PE_FENCE_CLUSTER,
   PE_FENCE,
   PE_WARP_SYNC,
   PE_COPIES_GROUP,
@@ -27,12 +29,12 @@ enum {
   PE_COPIES_WAIT_READ,
   PE_CLUSTER_ARRIVE,
   PE_CLUSTER_WAIT,
-  PE_ORDERS = 7 /* the bits of these */
+  PE_ORDERS = 15 /* the bits of these */
 };
 
 /* What is or'ed to those of copies: that they are those in bulk, and how many of the last groups nobody waits for, from bit PE_BUT_AT
  * on. To those of the cluster: that an arrival releases nothing, and from bit PE_PHASE_AT on the number of the phase. */
-enum { PE_OF_BULK = 8, PE_BUT_AT = 8, PE_RELAXED = 8, PE_PHASE_AT = 8 };
+enum { PE_OF_BULK = 16, PE_BUT_AT = 8, PE_RELAXED = 16, PE_PHASE_AT = 8 };
 
 /* How lanes arrive at a barrier: it is one of the whole CTA; they do not wait; each arrives for itself, not for its warp; and when
  * all have come, `together` is told, and not `left`. */

@@ -10,8 +10,8 @@ ACQUIRING = frozenset({"acquire", "acq_rel", "sc"})
 
 
 def strength(op: Op) -> int:
-    """Of a strong access: PE_NARROW, PE_LOCK of ``observer.h``, or'ed."""
-    narrow = lib.PE_NARROW if op.mods.get("scope") == "cta" else 0
+    """Of a strong access: PE_NARROW, PE_CLUSTERED, PE_LOCK of ``observer.h``, or'ed."""
+    narrow = {"cta": lib.PE_NARROW, "cluster": lib.PE_CLUSTERED}.get(str(op.mods.get("scope")), 0)
     locks = op.mods.get("op") == "cas" and ACQUIRING.isdisjoint(op.mods.values())
     return int(narrow | lib.PE_LOCK if locks else narrow)
 

@@ -37,12 +37,18 @@ def program(body: str, declarations: str = "") -> str:
 
 
 def found(
-    device: ptxemu.Device, text: str, *args: object, grid: int | Extent = 1, block: int | Extent = 32, shared: int = 0
+    device: ptxemu.Device,
+    text: str,
+    *args: object,
+    grid: int | Extent = 1,
+    block: int | Extent = 32,
+    shared: int = 0,
+    cluster: int = 1,
 ) -> list[Finding]:
     """What one launch does wrong."""
     assert device.checks is not None
     device.checks.clear()
-    ptxemu.loads(text, filename="test.ptx", device=device, opt=0)["k"][grid, block](*args, shared=shared)
+    ptxemu.loads(text, filename="test.ptx", device=device, opt=0)["k"][grid, block](*args, shared=shared, cluster=cluster)
     return device.checks.findings
 
 

@@ -34,6 +34,8 @@ WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of togethe
 RANGE_BYTES = ffi.sizeof("pe_range")
 RANGE_HASH = POSITION_HASH - (1 << 32)  # as an i32: neighbouring positions get ranges of their own
 
+SCOPES = {"cta": lib.PE_FENCE_CTA, "cluster": lib.PE_FENCE_CLUSTER}
+
 Values: TypeAlias = Callable[[], str]
 Test: TypeAlias = Callable[[], str]  # an i1
 Load: TypeAlias = Callable[[Access, bool], Sequence[str]]
@@ -236,7 +238,7 @@ def tell_order(ctx: Context, op: Op, what: int, mask: str = "") -> None:
 
 def tell_fence(ctx: Context, op: Op, mask: str = "") -> None:
     """The same of a fence, whose scope is a modifier of the instruction."""
-    tell_order(ctx, op, lib.PE_FENCE_CTA if "cta" in op.mods.values() else lib.PE_FENCE, mask)
+    tell_order(ctx, op, next((code for name, code in SCOPES.items() if name in op.mods.values()), lib.PE_FENCE), mask)
 
 
 def tell_release(ctx: Context, found: Access) -> None:
