@@ -20,10 +20,15 @@ typedef struct pe_findings {
   uint64_t dropped;
 } pe_findings;
 
+/* Which table of stamps. */
+enum { PE_OF_READS, PE_OF_WRITES };
+
 /* What the checker `race` knows: of each word its last write and its last read, and what puts accesses in an order. */
 typedef struct pe_race {
   pe_order order;
-  pe_shadow writes, reads; /* a pe_stamp for each word */
+  pe_shadow writes, reads;   /* a pe_stamp for each word */
+  pe_shadow bytes[2];        /* one for each byte of words that are split, of reads and of writes */
+  _Atomic bool has_bytes[2]; /* there are these */
   pe_sites sites;
   uint8_t *narrow; /* of each site, whether its accesses are strong among threads of their CTA, or their cluster, alone */
   _Atomic bool scoped;   /* that there are such sites */

@@ -15,7 +15,7 @@ pe_period *pe_period_of(const pe_order *order, uint32_t number) {
 static pe_period *new_period(pe_order *order) {
   uint32_t index = order->next - order->first;
   pe_period **segment = &order->segment[index / PE_SEGMENT];
-  if (order->next == PE_PERIODS - 1) return NULL; /* the last one is that of PE_STAMP_NEVER */
+  if (order->next == PE_PERIODS - 2) return NULL; /* the last ones are those of PE_STAMP_SPLIT and PE_STAMP_NEVER */
   if (!*segment) {
     if (!pe_arena_charge(order->arena, PE_SEGMENT * sizeof **segment)) return NULL;
     *segment = calloc(PE_SEGMENT, sizeof **segment);

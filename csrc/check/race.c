@@ -3,7 +3,7 @@
  *
  * Words keep the stamps of their last write and of their last read.  Words side by side of lanes side by side are looked at
  * together (race_runs.h), and stamps that cannot matter are told from others by comparing numbers (race_access.h); what
- * remains is asked of order.c, word by word (race_words.c).  Compiled code looks at most of them by itself, and calls only
+ * remains is asked of order.c, word by word (race_words.c), and byte by byte of words that threads share (race_bytes.c).  Compiled code looks at most of them by itself, and calls only
  * where something may be wrong (ptxemu/lower/core/stamps.py).  Nothing is kept of reads of memory that the launch does not write
  * (quiet.h); those of shared memory are listed, and leave stamps only if somebody writes there before the next barrier
  * (race_log.c).  Nothing is locked, and nobody waits until others see the
@@ -25,8 +25,8 @@ static void show_tables(const pe_race *race, pe_order_block *b, uint32_t warps) 
 
 bool pe_race_init(pe_race *race, pe_arena *arena) {
   bool made = pe_order_init(&race->order, arena);
-  made &= pe_shadow_init(&race->writes, arena, PE_STAMP_BLANK);
-  made &= pe_shadow_init(&race->reads, arena, PE_STAMP_BLANK);
+  made &= pe_shadow_init(&race->writes, arena, PE_STAMP_BLANK, 1);
+  made &= pe_shadow_init(&race->reads, arena, PE_STAMP_BLANK, 1);
   made &= pe_sites_init(&race->sites, PE_SITE_BITS);
   made &= pe_race_scopes_init(race);
   if (made) show_tables(race, race->order.unknown, PE_MAX_WARPS);
@@ -37,6 +37,7 @@ void pe_race_end(pe_race *race) {
   pe_order_end(&race->order);
   pe_shadow_end(&race->writes);
   pe_shadow_end(&race->reads);
+  pe_race_bytes_end(race);
   pe_sites_end(&race->sites);
   pe_race_scopes_end(race);
 }
@@ -77,7 +78,8 @@ uint64_t pe_race_block(pe_checker *checker, const pe_warp *w, const pe_warp *fir
 }
 
 uint64_t pe_race_lost(const pe_race *race) {
-  return race->lost + race->writes.lost + race->reads.lost + race->order.released.lost;
+  uint64_t of_bytes = race->bytes[PE_OF_READS].lost + race->bytes[PE_OF_WRITES].lost;
+  return race->lost + race->writes.lost + race->reads.lost + race->order.released.lost + of_bytes;
 }
 
 void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what, uint32_t mask) {

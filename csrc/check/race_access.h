@@ -81,7 +81,10 @@ PE_INLINE bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32
     return pe_within(e->address[lane], size, w->shared_size);
   }
   if (!pe_race_reached(e->space)) return false;
-  if (pe_in_window(*address, w->cluster_base, w->cluster_bytes)) return *shared = true;
+  if (pe_in_window(*address, w->cluster_base, w->cluster_bytes)) {
+    *shared = true;
+    return pe_within(*address - w->cluster_base, size, w->cluster_bytes);
+  }
   bool private = *address - w->local_base < pe_product(w->local_size, PE_WARP_LANES) ||
                  *address - w->param_base < w->param_size || *address - w->const_base < w->const_size;
   return !private && pe_in_arena(w, *address, size);
@@ -151,6 +154,14 @@ bool pe_race_is_equal_write(const pe_race_use *u, uint32_t lane, uint64_t addres
 /* Report a race of a lane with an access that was before; a note, if both write the same value. */
 void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read, bool equal);
 
+/* ---- race_bytes.c ---- */
+
+void pe_race_bytes_end(pe_race *race);
+/* The four stamps of a word whose stamp is PE_STAMP_SPLIT; NULL: nothing is kept. */
+pe_stamp *pe_race_bytes(pe_race *race, uint32_t table, uint64_t word);
+/* Split a word with the stamp `before`. NULL: there is no memory. */
+pe_stamp *pe_race_split(pe_race *race, uint32_t table, uint64_t word, pe_stamp before);
+
 /* ---- race_words.c ---- */
 
 /* Look at the lanes if they have a word each: those with whose words something may be wrong. */
@@ -159,7 +170,7 @@ uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask);
 /* The same of accesses of so many words each in shared memory, at these addresses there. */
 uint32_t pe_race_look_in_shared(const pe_race_use *u, uint32_t mask, const uint64_t *address, uint32_t words);
 
-enum { PE_RACE_LONGEST = 4096 }; /* bytes of a lane that are looked at; bulk copies have more */
+enum { PE_RACE_LONGEST = 1 << 18 }; /* bytes of a lane that are looked at: no shared memory has more */
 
 /* Whether the lanes leave their stamps, and whether they look for those of others. */
 enum { PE_LEAVE = 1, PE_LOOK = 2 };

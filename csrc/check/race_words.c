@@ -254,6 +254,28 @@ uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
   return rest;
 }
 
+/* ---- many words of a lane ---- */
+
+enum { MANY = 4, BLOCK = 64 }; /* words that are looked at together, at least and at most */
+
+PE_INLINE bool none_is_pending(const pe_stamp *stamps, uint32_t count) {
+  pe_stamp all = 0;
+  for (uint32_t i = 0; i < count; i++) all |= (pe_stamp)pe_stamp_is_pending(stamps[i]);
+  return !all;
+}
+
+/* Whether nothing is wrong with words side by side in one chunk, all of one lane; its stamps are left, then. */
+PE_WIDEST PE_UNWATCHED static bool pass_all(const pe_race_use *u, uint32_t lane, uint64_t word, uint32_t count) {
+  pe_race_run r = {word, count, lane, PE_ALL_OF_ONE};
+  pe_stamp *own = pe_race_own_stamps(u, word);
+  const pe_stamp *others = pe_race_other_stamps(u, word);
+  pe_trail t = pe_trail_of(u->stamp, &r);
+  if (!own || (others && !(none_is_pending(others, count) && pe_all_harmless(&u->harmless, t, count, others)))) return false;
+  if (u->writes && !(none_is_pending(own, count) && pe_all_harmless(&u->harmless, t, count, own))) return false;
+  pe_leave_stamps(t, count, own);
+  return true;
+}
+
 /* ---- lanes with any bytes ---- */
 
 /* Tell of an access that was before, if nothing puts it there. */
@@ -267,9 +289,23 @@ static void consider(const pe_race_use *u, uint32_t lane, uint64_t address, uint
   pe_race_tell(u, lane, address, before, is_read, !is_read && pe_race_is_equal_write(u, lane, address, before));
 }
 
+/* The same of the stamps of its bytes, if it is of a word that is split. */
+static void consider_all(const pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp now, pe_stamp before,
+                         bool is_read) {
+  if (before != PE_STAMP_SPLIT) return consider(u, lane, address, word, now, before, is_read);
+  const pe_stamp *bytes = pe_race_bytes(&u->checker->race, is_read ? PE_OF_READS : PE_OF_WRITES, word);
+  pe_stamp last = PE_STAMP_BLANK;
+  for (uint32_t i = 0; bytes && i < 4; i++) {
+    if (!(now >> (PE_STAMP_BYTES_AT + i) & 1)) continue;
+    before = __atomic_load_n(&bytes[i], __ATOMIC_RELAXED);
+    if (before != last) consider(u, lane, address, word, now, before, is_read);
+    last = before;
+  }
+}
+
 static void consider_others(const pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp now) {
   const pe_stamp *others = pe_race_other_stamps(u, word);
-  if (others) consider(u, lane, address, word, now, __atomic_load_n(others, __ATOMIC_RELAXED), u->writes);
+  if (others) consider_all(u, lane, address, word, now, __atomic_load_n(others, __ATOMIC_RELAXED), u->writes);
 }
 
 static pe_stamp exchange(const pe_race_use *u, pe_stamp *at, pe_stamp now) {
@@ -279,20 +315,43 @@ static pe_stamp exchange(const pe_race_use *u, pe_stamp *at, pe_stamp now) {
   return before;
 }
 
+/* Leave a stamp of some bytes of a word beside those of others. */
+static bool leave_beside(const pe_race_use *u, uint64_t word, pe_stamp *own, pe_stamp before, pe_stamp now) {
+  pe_race *race = &u->checker->race;
+  uint32_t table = u->writes ? PE_OF_WRITES : PE_OF_READS;
+  bool split = before == PE_STAMP_SPLIT;
+  pe_stamp *bytes = split ? pe_race_bytes(race, table, word) : pe_race_split(race, table, word, before);
+  for (uint32_t i = 0; bytes && i < 4; i++)
+    if (now >> (PE_STAMP_BYTES_AT + i) & 1) __atomic_store_n(&bytes[i], now, __ATOMIC_RELAXED);
+  if (bytes && !split) __atomic_store_n(own, PE_STAMP_SPLIT, __ATOMIC_RELEASE);
+  return bytes != NULL;
+}
+
+/* Leave a stamp at a word, and look at those that were there. */
+static void leave(const pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp *own, pe_stamp now) {
+  pe_stamp before = __atomic_load_n(own, __ATOMIC_ACQUIRE);
+  bool all = before == PE_STAMP_SPLIT ? (now & PE_STAMP_BYTES) == PE_STAMP_BYTES : !(before & PE_STAMP_BYTES & ~now);
+  if (all && u->writes) before = exchange(u, own, now);
+  if (u->release) pe_race_release(u, word);
+  if (u->writes) consider_all(u, lane, address, word, now, before, false);
+  if (all ? !u->writes : !leave_beside(u, word, own, before, now)) __atomic_store_n(own, now, __ATOMIC_RELAXED);
+}
+
 /* What a lane does at one word. */
 static inline void visit(const pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, uint32_t how) {
   uint64_t first = address > word ? address - word : 0, end = address + u->event->size - word;
   uint64_t bytes = 0xf << first & (end < 4 ? (1u << end) - 1 : 0xf);
   pe_stamp now = (u->stamp + lane * PE_STAMP_LANE) | bytes << PE_STAMP_BYTES_AT;
   pe_stamp *own = how & PE_LEAVE ? pe_race_own_stamps(u, word) : NULL;
-  if (own && u->writes) {
-    pe_stamp before = exchange(u, own, now);
-    if (u->release) pe_race_release(u, word);
-    consider(u, lane, address, word, now, before, false);
-  } else if (own) {
-    __atomic_store_n(own, now, __ATOMIC_RELAXED);
-  }
+  if (own) leave(u, lane, address, word, own, now);
   if (how & PE_LOOK) consider_others(u, lane, address, word, now);
+}
+
+/* How many whole words of a lane, from one on, pass together; or 0. They lie in one chunk. */
+static uint64_t skip(const pe_race_use *u, uint32_t lane, uint64_t word, uint64_t end) {
+  uint64_t here = 4 * BLOCK - word % (4 * BLOCK);
+  uint32_t count = (uint32_t)((end - word < here ? end - word : here) / 4);
+  return count >= MANY && pass_all(u, lane, word, count) ? count : 0;
 }
 
 void pe_race_visit(pe_race_use *u, uint32_t mask, uint32_t how) {
@@ -304,6 +363,10 @@ void pe_race_visit(pe_race_use *u, uint32_t mask, uint32_t how) {
     if (!pe_race_locate(u->w, e, lane, e->size, &address, &shared)) continue;
     if (shared != u->shared) pe_race_place(u, shared);
     uint64_t end = address + (e->size < PE_RACE_LONGEST ? e->size : PE_RACE_LONGEST);
-    for (uint64_t word = address & ~3ull; word < end; word += 4) visit(u, lane, address, word, how);
+    bool plain = how == (PE_LEAVE | PE_LOOK) && !u->harmless.strong && !(address % 4);
+    for (uint64_t word = address & ~3ull, next; word < end; word = next) {
+      next = word + 4 * (plain && (word == address || word % (4 * BLOCK) == 0) ? skip(u, lane, word, end) : 0);
+      if (next == word) visit(u, lane, address, word, how), next = word + 4;
+    }
   }
 }

@@ -9,14 +9,17 @@
 #include "internal.h"
 
 enum {
-  CHUNK_BYTES = PE_SHADOW_WORDS * sizeof(uint64_t),
   BEHIND = 4096 /* bytes behind the last, which compiled code may read, as it reads whole vectors */
 };
 
-static size_t bytes_of(const pe_shadow *shadow) { return shadow->chunks * CHUNK_BYTES + BEHIND; }
+static uint64_t chunk_numbers(const pe_shadow *shadow) { return PE_SHADOW_WORDS * shadow->each; }
 
-bool pe_shadow_init(pe_shadow *shadow, pe_arena *arena, uint64_t blank) {
-  *shadow = (pe_shadow){.arena = arena, .base = pe_arena_base(arena), .blank = blank};
+static size_t bytes_of(const pe_shadow *shadow) {
+  return shadow->chunks * chunk_numbers(shadow) * sizeof(uint64_t) + BEHIND;
+}
+
+bool pe_shadow_init(pe_shadow *shadow, pe_arena *arena, uint64_t blank, uint64_t each) {
+  *shadow = (pe_shadow){.arena = arena, .base = pe_arena_base(arena), .blank = blank, .each = each};
   shadow->chunks = pe_arena_extent(arena) >> PE_SHADOW_LOG2;
   shadow->kept = calloc(shadow->chunks, sizeof *shadow->kept);
   void *made = mmap(NULL, bytes_of(shadow), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -39,8 +42,9 @@ bool pe_shadow_keep(pe_shadow *shadow, uint64_t address) {
   if (chunk >= shadow->chunks) return false;
   pe_require_stack();
   if (atomic_compare_exchange_strong(&shadow->kept[chunk], &state, PE_TO_BE_KEPT)) {
-    bool any = pe_arena_charge(shadow->arena, CHUNK_BYTES);
-    if (any && shadow->blank) fill(shadow, chunk * PE_SHADOW_WORDS, (chunk + 1) * PE_SHADOW_WORDS); /* new memory is zeros */
+    uint64_t count = chunk_numbers(shadow);
+    bool any = pe_arena_charge(shadow->arena, count * sizeof(uint64_t));
+    if (any && shadow->blank) fill(shadow, chunk * count, (chunk + 1) * count); /* new memory is zeros */
     if (!any) shadow->lost++;
     atomic_store_explicit(&shadow->kept[chunk], any ? PE_KEPT : PE_NOT_KEPT, memory_order_release);
     return any;
@@ -56,6 +60,6 @@ void pe_shadow_clear(pe_shadow *shadow, uint64_t address, uint64_t size) {
     next = (chunk + 1) * PE_SHADOW_WORDS < end ? (chunk + 1) * PE_SHADOW_WORDS : end;
     if (chunk >= shadow->chunks) return;
     if (atomic_load_explicit(&shadow->kept[chunk], memory_order_acquire) != PE_KEPT) continue;
-    fill(shadow, first, next);
+    fill(shadow, first * shadow->each, next * shadow->each);
   }
 }

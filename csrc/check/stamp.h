@@ -63,6 +63,8 @@ typedef struct pe_shared_log {
 #define PE_STAMP_BYTES (0xfull << PE_STAMP_BYTES_AT)
 #define PE_STAMP_STAYS(stamp) (((stamp) & (PE_STAMP_STRONG | PE_STAMP_BYTES)) == PE_STAMP_BYTES)
 #define PE_STAMP_NEVER (UINT64_MAX << PE_STAMP_PERIOD_AT)
+/* The bytes of the word have stamps of their own (race_bytes.c), which all have to be looked at. */
+#define PE_STAMP_SPLIT ((UINT64_MAX - 1) << PE_STAMP_PERIOD_AT)
 #define PE_STAMP_LANE (1ull << PE_STAMP_LANE_AT) /* of lane 1; stamps that differ by less are of one thread at one time */
 
 static inline uint32_t pe_stamp_lane(pe_stamp s) { return s >> PE_STAMP_LANE_AT & 31; }

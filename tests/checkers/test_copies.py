@@ -70,6 +70,27 @@ def test_copies_that_nobody_has_waited_for(device: ptxemu.Device, body: str) -> 
     assert "cp.async" in said[0].splitlines()[3]
 
 
+LONG = """setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared.b64 [bar], 1; bar.sync 0; shl.b32 %r3, %r1, 2;
+@%p1 mbarrier.arrive.expect_tx.shared.b64 %rd7, [bar], 16384;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 16384, [bar];"""
+FAR = {
+    "ld.shared.u32 %r4, [%r3+12000];": "4-byte read of shared memory at 0x2ee0, which a copy is writing",
+    "ld.shared.u32 %r4, [%r3+4092];": "4-byte read of shared memory at 0xffc, which a copy is writing",
+    "@%p1 st.global.u32 [%rd1+16380], 3;": "4-byte write of 0x3 to `x`[0x3ffc], which a copy is reading",
+    "@%p1 st.shared.u8 [s+16383], 3;": "1-byte write of 0x3 to shared memory at 0x3fff, which a copy is writing",
+}
+
+
+@pytest.mark.parametrize("access", [*FAR, "ld.shared.u32 %r4, [%r3+16384];"])
+def test_long_copies(device: ptxemu.Device, access: str) -> None:
+    """They are followed to their last byte, and no further."""
+    x = device.empty(4097, np.uint32, "x")
+    wide = SHARED.replace("2048", "32768")
+    said = found(device, program(f"{LONG} {access}", wide), x, x, block=64)
+    assert all(FAR.get(access, "nothing") in one.message for one in said) and bool(said) == (access in FAR)
+    assert found(device, program(f"{LONG} {PARITY} {access}".replace(";WAIT", ";\nWAIT"), wide), x, x, block=64) == []
+
+
 def test_others_are_not_told(device: ptxemu.Device) -> None:
     """Who waits for a copy does not yet let others know."""
     said = messages(device, f"{COPY} {ALL} {OTHERS}", 1)

@@ -159,6 +159,34 @@ def test_no_races(device: ptxemu.Device, body: str) -> None:
     assert [str(finding) for finding in races(device, body)] == []
 
 
+BYTE = "cvt.u32.u64 %r3, %rd2; shr.u32 %r3, %r3, 2; cvt.u16.u32 %h1, %r1; xor.b32 %r4, %r3, {other}; add.u64 %rd4, %rd1, {other};"
+"""The address of each thread's byte, its number, and the address of the byte of another thread."""
+PLACED = "cvt.u64.u32 %rd5, %r3; add.u64 %rd5, %rd1, %rd5; cvt.u64.u32 %rd6, %r4; add.u64 %rd6, %rd1, %rd6;"
+NARROW = {
+    "shared bytes": ("1", "st.shared.u8 [%r3], %h1;", "ld.shared.u8 %h2, [%r4];"),
+    "global bytes": ("1", "st.global.u8 [%rd5], %h1;", "ld.global.u8 %h2, [%rd6];"),
+    "of another word": ("7", "st.shared.u8 [%r3], %h1;", "ld.shared.u8 %h2, [%r4];"),
+    "words of others": ("36", "st.shared.u8 [%r3], %h1;", "and.b32 %r4, %r4, 60; ld.shared.u32 %r5, [%r4];"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("reads_first", [False, True])
+def test_bytes_of_one_word(device: ptxemu.Device, name: str, reads_first: bool) -> None:
+    """Each thread has one of its own, and looks at that of another one: all of them are told, none behind a barrier."""
+    other, write, read = NARROW[name]
+    x = device.to_device(np.zeros(64, np.uint32), "x")
+    first, then = (read, write) if reads_first else (write, read)
+    start = f"{BYTE.format(other=other)} {PLACED}"
+    seen = found(device, program(f"{start} {first} {then}", SHARED), x, 0, block=64)
+    assert seen and sum(one.count for one in seen if one.message.startswith(("1-byte", "4-byte"))) >= 64
+    rounds = f"{first} bar.sync 0; {then} bar.sync 0;" * 3
+    assert [str(one) for one in found(device, program(f"{start} {rounds}", SHARED), x, 0, block=64)] == []
+    assert found(
+        device, program(f"{start} {write} {read.replace('%r4', '%r3').replace('%rd6', '%rd5')}", SHARED), x, 0
+    ) == [] or (name == "words of others")
+
+
 READS_OF_OTHERS = f"""{OWN} bar.sync 0; ld.shared.u32 %r4, [s]; ld.shared.v2.u32 {{%r5, %r6}}, [s+64]; {NEXT};
 and.b32 %r7, %r1, 3; setp.eq.u32 %p1, %r7, 1; @%p1 ld.shared.u32 %r7, [%r3]; xor.b32 %r8, %r3, 128; st.shared.u32 [%r8], %r4"""
 

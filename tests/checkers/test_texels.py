@@ -50,6 +50,20 @@ def test_no_races(device: ptxemu.Device, body: str) -> None:
     assert races(device, body) == []
 
 
+BYTES = """shl.b32 %r3, %r1, 0; mov.u32 %r4, 1; xor.b32 %r5, %r1, 1; cvt.u16.u32 %h1, %r1;
+sust.b.2d.b8.trap [%rd1, {%r3, %r4}], %h1; BETWEEN suld.b.2d.b8.trap %h2, [%rd1, {%r5, %r4}];"""
+
+
+def test_texels_that_share_a_word(device: ptxemu.Device) -> None:
+    """Each thread writes its own byte, and reads that of its neighbour."""
+    surface = device.surface(np.zeros((2, 64), np.uint8), format="R8_UINT")
+    assert found(device, program(BYTES.replace("BETWEEN", "bar.sync 0;")), surface, 0, block=64) == []
+    seen = found(device, program(BYTES.replace("BETWEEN", "")), surface, 0, block=64)
+    assert sum(one.count for one in seen) == 64 and all("1-byte read of texel (" in one.message for one in seen)
+    own = BYTES.replace("BETWEEN", "").replace("%r1, 1;", "%r1, 0;")
+    assert found(device, program(own), surface, 0, block=64) == []
+
+
 def test_blocks(device: ptxemu.Device) -> None:
     surface = device.surface(np.zeros((3, 4, 4), np.uint32), format="R32_UINT", geometry="a2d")
     body = "mov.u32 %r3, 2; mov.u32 %r4, 1; mov.u32 %r5, 8; sust.b.a2d.b32.trap [%rd1, {%r3, %r5, %r4, %r4}], %r2;"
