@@ -20,6 +20,10 @@ typedef struct pe_findings {
   uint64_t dropped;
 } pe_findings;
 
+/* What is known of a site: its accesses are strong among threads of their CTA, or of their cluster, alone; or the async proxy makes
+ * them. */
+enum { PE_SITE_OF_CTA = 1, PE_SITE_OF_CLUSTER = 2, PE_SITE_OF_PROXY = 4 };
+
 /* Which table of stamps. */
 enum { PE_OF_READS, PE_OF_WRITES };
 
@@ -30,7 +34,7 @@ typedef struct pe_race {
   pe_shadow bytes[2];        /* one for each byte of words that are split, of reads and of writes */
   _Atomic bool has_bytes[2]; /* there are these */
   pe_sites sites;
-  uint8_t *narrow; /* of each site, whether its accesses are strong among threads of their CTA, or their cluster, alone */
+  uint8_t *narrow;       /* of each site, PE_SITE_OF_CTA ... */
   _Atomic bool scoped;   /* that there are such sites */
   _Atomic uint64_t lost; /* accesses of CTAs of which nothing is known, for there is no memory */
 } pe_race;

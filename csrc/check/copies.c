@@ -16,6 +16,12 @@ static bool is_of(pe_stamp stamp, const pe_copy_side *side, uint32_t warp) {
   return pe_stamp_is_pending(stamp) && pe_stamp_lane(stamp) == side->lane && pe_stamp_warp(stamp) == warp;
 }
 
+static void complete_one(const pe_copy_side *side, pe_stamp *at, pe_stamp now) {
+  pe_stamp before = __atomic_load_n(at, __ATOMIC_RELAXED);
+  if (is_of(before, side, pe_stamp_warp(now)))
+    __atomic_compare_exchange_n(at, &before, (now & ~STAYS) | (before & STAYS), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 /* The stamps of a side become those of its thread at a time. */
 static void complete(pe_race *race, const pe_copy_side *side, pe_stamp now) {
   const pe_shadow *shadow = side->writes ? &race->writes : &race->reads;
@@ -23,9 +29,12 @@ static void complete(pe_race *race, const pe_copy_side *side, pe_stamp now) {
   for (uint64_t word = side->address & ~3ull; word < end; word += 4) {
     uint64_t *at = pe_shadow_find(shadow, word);
     if (!at) continue;
-    pe_stamp before = __atomic_load_n(at, __ATOMIC_RELAXED);
-    if (is_of(before, side, pe_stamp_warp(now)))
-      __atomic_compare_exchange_n(at, &before, (now & ~STAYS) | (before & STAYS), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    if (__atomic_load_n(at, __ATOMIC_ACQUIRE) == PE_STAMP_SPLIT) {
+      pe_stamp *bytes = pe_race_bytes(race, side->writes ? PE_OF_WRITES : PE_OF_READS, word);
+      for (uint32_t i = 0; bytes && i < 4; i++) complete_one(side, &bytes[i], now);
+    } else {
+      complete_one(side, at, now);
+    }
   }
 }
 
@@ -93,6 +102,7 @@ void pe_copies_issue(pe_race_use *u, uint32_t mask) {
   u->b->has_copies = true;
   u->b->log.written = u->b->log.read = PE_STAMP_NEVER;
   pe_require_stack();
+  if (u->proxied && u->writes) pe_race_note_proxy(u);
   pe_race_visit(u, mask, PE_LEAVE | PE_LOOK);
   PE_FOR_LANES(lane, mask) {
     uint64_t address;

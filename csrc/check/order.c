@@ -214,6 +214,7 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *fi
   b->alone = w->launch->workers == 1;
   b->blind = false;
   memset(b->has_inner, 0, sizeof b->has_inner);
+  b->proxied = (pe_knowledge){.common = 0};
   atomic_store_explicit(&b->ranges, w->ranges, memory_order_relaxed);
   b->count = 0;
   for (uint32_t i = 0; i < b->warps; i++) begin_warp(b, i);
@@ -320,6 +321,13 @@ void pe_order_fence_in(pe_order *order, block *b, uint32_t warp, uint32_t scope)
 
 void pe_order_fence(pe_order *order, block *b, uint32_t warp) {
   fence(order, b, warp);
+  tell_code(b, warp);
+}
+
+void pe_order_fence_proxies(pe_order *order, block *b, uint32_t warp) {
+  tick(order, b, warp);
+  learn(&b->proxied, &b->warp[warp].known, b->warps);
+  pe_order_keep_proxied(order, b);
   tell_code(b, warp);
 }
 

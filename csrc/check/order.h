@@ -88,8 +88,9 @@ typedef struct pe_order_block {
   bool has_inner[PE_INNER_SCOPES]; /* its warps have released something in a scope alone */
   uint32_t *periods;               /* their numbers */
   uint32_t count, room;
-  uint32_t latest;   /* the last of them */
-  uint32_t barriers; /* as many, from the first on, have had meetings */
+  uint32_t latest;      /* the last of them */
+  uint32_t barriers;    /* as many, from the first on, have had meetings */
+  pe_knowledge proxied; /* what its fences between proxies have put in an order */
   pe_meeting meetings[PE_BARRIERS_TOLD][2];
   pe_quiet quiet;
   _Atomic uint64_t ranges; /* of its worker */
@@ -116,6 +117,8 @@ void pe_order_settle(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_fence(pe_order *order, pe_order_block *b, uint32_t warp);
 /* The same for threads of the CTA, or of the cluster, alone. */
 void pe_order_fence_in(pe_order *order, pe_order_block *b, uint32_t warp, uint32_t scope);
+/* A fence between the generic and the async proxy, which puts nothing else in an order. */
+void pe_order_fence_proxies(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_warp_sync(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_barrier(pe_order *order, pe_order_block *b, uint32_t warp, uint32_t id, uint32_t how);
 /* It arrives at barrier.cluster, or goes on behind it: PE_CLUSTER_ARRIVE ... */
@@ -135,6 +138,9 @@ bool pe_order_is_own(const pe_order_block *b, pe_stamp before, uint32_t *clock);
 /* Whether it comes before what a lane does now.  `word`: where that is. */
 bool pe_order_is_before(pe_order *order, const pe_order_block *b, uint32_t warp, uint32_t lane, pe_stamp before,
                         uint64_t word);
+
+/* Whether there is a fence between proxies behind an access of this launch: one that its CTA has made, or this one since. */
+bool pe_order_is_proxied(pe_order *order, const pe_order_block *b, pe_stamp before);
 
 /* The CTA that has made an access, as its number in the grid; and whether it is of the cluster of another one. */
 uint64_t pe_order_block_number(pe_order *order, pe_stamp stamp);

@@ -19,6 +19,7 @@ typedef struct pe_period {
   uint64_t block, cluster; /* in the grid */
   uint32_t launch, first, number;
   pe_releases *releases, *inner[PE_INNER_SCOPES];
+  pe_releases *proxied; /* at time 0: what a fence between proxies of the CTA is behind */
 } pe_period;
 
 typedef struct pe_order_launch {
@@ -70,6 +71,9 @@ void pe_releases_free(pe_releases *r);
 /* Who follows what threads of its CTA or its cluster have released to each other alone knows it, and so do all to whom it releases
  * something: in the cluster, or everywhere. */
 void pe_order_absorb(pe_order *order, pe_order_block *b, pe_order_warp *s, bool everywhere);
+
+/* Its fences between proxies are known to others. */
+void pe_order_keep_proxied(pe_order *order, pe_order_block *b);
 
 /* Whether what an access was is released, for one who knows that.  With the mutex held. */
 bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, const pe_knowledge *known);

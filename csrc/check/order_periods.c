@@ -85,6 +85,7 @@ void pe_periods_free(pe_order *order) {
   for (size_t i = 0; i < PE_SEGMENTS && order->segment[i]; i++) {
     for (size_t j = 0; j < PE_SEGMENT; j++) {
       pe_releases_free(order->segment[i][j].releases);
+      pe_releases_free(order->segment[i][j].proxied);
       for (uint32_t scope = 0; scope < PE_INNER_SCOPES; scope++) pe_releases_free(order->segment[i][j].inner[scope]);
     }
     free(order->segment[i]);

@@ -105,6 +105,25 @@ bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_sta
                    (own && is_released(first->inner[PE_SCOPE_CTA], warp, clock, time)));
 }
 
+void pe_order_keep_proxied(pe_order *order, pe_order_block *b) {
+  pe_require_stack();
+  pthread_mutex_lock(&order->mutex);
+  pe_period *first = pe_period_of(order, b->periods[0]);
+  b->blind |= !first || !add_release(&first->proxied, b, &b->proxied, 0);
+  pthread_mutex_unlock(&order->mutex);
+}
+
+bool pe_order_is_proxied(pe_order *order, const pe_order_block *b, pe_stamp before) {
+  pe_require_stack();
+  pthread_mutex_lock(&order->mutex);
+  const pe_period *p = pe_period_of(order, pe_stamp_period(before)), *first = p ? pe_period_of(order, p->first) : NULL;
+  uint32_t clock = p ? p->number * PE_PERIOD_CLOCKS + pe_stamp_clock(before) : 0;
+  bool proxied = first && is_released(first->proxied, pe_stamp_warp(before), clock, 0);
+  proxied = proxied || pe_order_is_released(order, b, before, &b->proxied);
+  pthread_mutex_unlock(&order->mutex);
+  return proxied;
+}
+
 /* What a CTA has released in a scope by a time. With the mutex held. */
 static const uint32_t *inner_of(const pe_order *order, const pe_order_block *b, uint32_t scope, uint64_t time) {
   const pe_period *first = b->has_inner[scope] ? pe_period_of(order, b->periods[0]) : NULL;

@@ -90,6 +90,8 @@ void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what, uint32_
     pe_order_cluster(&checker->race.order, b, w->warpid, what);
   else if ((what & PE_ORDERS) >= PE_COPIES_GROUP)
     pe_copies_order(&checker->race, b, w->warpid, what, mask);
+  else if (what == PE_FENCE_ASYNC)
+    pe_order_fence_proxies(&checker->race.order, b, w->warpid);
   else if (what == PE_WARP_SYNC)
     pe_order_warp_sync(&checker->race.order, b, w->warpid);
   else if (what < PE_FENCE)

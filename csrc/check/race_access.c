@@ -84,10 +84,10 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   if (u.harmless.strong && u.writes) u.release = pe_order_release(&checker->race.order, u.b, w->warpid);
   if (u.harmless.strong)
     mask = !u.writes && pe_in_step(mask, event->address, 0) ? mask & -mask : mask;
-  else if (passes_as_run(&u, mask))
+  else if (!u.proxied && passes_as_run(&u, mask))
     return;
   uint32_t lanes = mask;
-  mask = pe_race_look_at_words(&u, mask);
+  if (!u.proxied) mask = pe_race_look_at_words(&u, mask);
   if (mask) visit(&u, mask); /* what it does waits for all stamps that the lanes have left */
   if (u.harmless.strong && event->kind & PE_READ && !u.follows) keep_reads(&u, lanes);
 }

@@ -28,6 +28,7 @@ typedef struct pe_race_use {
   const pe_stamping *code;
   pe_harmless harmless;
   bool writes, shared;
+  bool proxied;     /* the async proxy makes it */
   bool beside;      /* other workers may be there at the same time */
   bool follows;     /* what it follows as a strong read is known, or will be */
   uint64_t release; /* the time at which it releases its words, or 0 */
@@ -35,6 +36,12 @@ typedef struct pe_race_use {
 
 PE_INLINE bool pe_is_harmless(const pe_harmless *h, pe_stamp before, pe_stamp now) {
   return before < h->floor || (before ^ now) < PE_STAMP_LANE || before - h->first < h->span || before & h->strong;
+}
+
+/* Whether a strong access leaves the stamp that a plain one of its thread has left at the same time, with which more accesses race. */
+PE_INLINE bool pe_is_kept(pe_stamp before, pe_stamp now) {
+  return now & PE_STAMP_STRONG && !(before & PE_STAMP_STRONG) && (before ^ now) < PE_STAMP_LANE &&
+         !(now & ~before & PE_STAMP_BYTES);
 }
 
 /* Whether a read need not leave its stamp, as another CTA's is there: so workers that read the same do not wait for each other. */
@@ -121,6 +128,7 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
   u->release = 0;
   u->follows = false;
   u->writes = kind & PE_WRITE;
+  u->proxied = order & (PE_BULK | PE_PROXY);
   u->beside = !b->alone && space != PE_SHARED;
   u->harmless.strong = order & PE_STRONG ? PE_STAMP_STRONG : 0;
   u->stamp =
@@ -146,13 +154,24 @@ void pe_race_note_scope(const pe_race_use *u);
 /* Whether a strong access is of another CTA or cluster, and one of both is strong among threads of its own alone. */
 bool pe_race_is_beyond_scope(const pe_race_use *u, pe_stamp before);
 
+/* ---- race_proxies.c ---- */
+
+/* A write by the async proxy: keep that its site makes such. */
+void pe_race_note_proxy(const pe_race_use *u);
+/* Whether an access by the async proxy, which comes behind a write by another one, has no fence between proxies before it. */
+bool pe_race_lacks_fence(const pe_race_use *u, pe_stamp before);
+/* Whether it is so behind any of some writes. */
+bool pe_race_lacks_fences(const pe_race_use *u, const pe_stamp *before, uint32_t count);
+
 /* ---- race_report.c ---- */
 
 /* Whether a write leaves what is there, or what a lane of the same instruction writes there. */
 bool pe_race_is_equal_write(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before);
 
-/* Report a race of a lane with an access that was before; a note, if both write the same value. */
-void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read, bool equal);
+/* Report a race of a lane with an access that was before: that is a read; both write the same value, so that it is a note; there is
+ * no fence between proxies. */
+enum { PE_RACE_EQUAL = 1, PE_RACE_WITH_READ = 2, PE_RACE_UNFENCED = 16 };
+void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, uint32_t how);
 
 /* ---- race_bytes.c ---- */
 

@@ -65,14 +65,15 @@ static bool is_one_value(const pe_race_use *u, uint64_t address, pe_stamp before
   return pe_within(first, size, 4) && (before & bytes) == bytes && !(before & PE_STAMP_UPDATE);
 }
 
-enum { OTHER_READ = 2, OTHER_UPDATE = 4, OTHER_PENDING = 8 }; /* findings at one place are told apart by these */
+enum { OTHER_UPDATE = 4, OTHER_PENDING = 8 }; /* findings at one place are told apart by these, too */
 
-void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read, bool equal) {
+void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, uint32_t how) {
   const pe_memory_event *e = u->event;
+  bool is_read = how & PE_RACE_WITH_READ, equal = how & PE_RACE_EQUAL, unfenced = how & PE_RACE_UNFENCED;
   bool is_update = before & PE_STAMP_UPDATE, pending = pe_stamp_is_pending(before);
   pe_require_stack();
   pe_finding f = {.check = PE_CHECK_RACE,
-                  .what = (is_read ? OTHER_READ : 0) | (is_update ? OTHER_UPDATE : 0) | (pending ? OTHER_PENDING : 0),
+                  .what = (how & ~PE_RACE_EQUAL) | (is_update ? OTHER_UPDATE : 0) | (pending ? OTHER_PENDING : 0),
                   .note = equal,
                   .pos = e->pos,
                   .other_pos = pe_site_pos(&u->checker->race.sites, pe_stamp_site(before))};
@@ -87,7 +88,10 @@ void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stam
   if (pending)
     pe_add(&t, ", which a copy is %s that nobody has waited for", is_read ? "reading" : "writing");
   else
-    pe_add(&t, ", in no order with %s", is_update ? "an atomic update" : is_read ? "a read" : "a write");
+    pe_add(&t, unfenced ? " by the async proxy, with no fence between proxies behind %s" : ", in no order with %s",
+           is_update ? "an atomic update"
+           : is_read ? "a read"
+                     : "a write");
   if (equal)
     pe_add(&t, " of the same value");
   else if (!pending && !is_read && is_one_value(u, address, before))

@@ -6,9 +6,6 @@
 
 enum { SITES = 1u << PE_SITE_BITS };
 
-/* Among whom the accesses of a site are strong. */
-enum { OF_CTA = 1, OF_CLUSTER = 2 };
-
 bool pe_race_scopes_init(pe_race *race) {
   race->narrow = calloc(SITES, sizeof *race->narrow);
   return race->narrow != NULL;
@@ -21,8 +18,8 @@ void pe_race_scopes_clear(pe_race *race) { memset(race->narrow, 0, SITES * sizeo
 void pe_race_note_scope(const pe_race_use *u) {
   pe_race *race = &u->checker->race;
   uint32_t order = u->event->order;
-  uint8_t *narrow = &race->narrow[pe_stamp_site(u->stamp)], scope = order & PE_NARROW      ? OF_CTA
-                                                                    : order & PE_CLUSTERED ? OF_CLUSTER
+  uint8_t *narrow = &race->narrow[pe_stamp_site(u->stamp)], scope = order & PE_NARROW      ? PE_SITE_OF_CTA
+                                                                    : order & PE_CLUSTERED ? PE_SITE_OF_CLUSTER
                                                                                            : 0;
   if (!scope && !race->scoped) return;
   if (scope) race->scoped = true;
@@ -37,6 +34,6 @@ bool pe_race_is_beyond_scope(const pe_race_use *u, pe_stamp before) {
   if (alone || !(before & h->strong) || before < h->floor || before - h->first < h->span) return false;
   uint32_t either = __atomic_load_n(&narrow[pe_stamp_site(before)], __ATOMIC_RELAXED) |
                     __atomic_load_n(&narrow[pe_stamp_site(u->stamp)], __ATOMIC_RELAXED);
-  if (!either || pe_order_is_own(u->b, before, &clock)) return false;
-  return either & OF_CTA || !pe_order_is_in_cluster(&u->checker->race.order, u->b, before);
+  if (!(either & (PE_SITE_OF_CTA | PE_SITE_OF_CLUSTER)) || pe_order_is_own(u->b, before, &clock)) return false;
+  return either & PE_SITE_OF_CTA || !pe_order_is_in_cluster(&u->checker->race.order, u->b, before);
 }

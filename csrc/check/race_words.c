@@ -75,13 +75,18 @@ PE_INLINE pe_stamps must_leave(const pe_stamping *s, pe_stamps before) {
            (pe_stamps)PE_STAMP_STAYS(before));
 }
 
+/* Ones where a stamp of a strong access of a whole word leaves that which is there: pe_is_kept. */
+PE_INLINE pe_stamps kept(pe_stamps before, pe_stamps now) {
+  return (pe_stamps)((before ^ now) < PE_STAMP_LANE) & (pe_stamps)PE_STAMP_STAYS(before);
+}
+
 /* Whether nothing is wrong with any lane, and stamps are kept; and whether those that are there may stay. */
 PE_INLINE bool pass(const pe_race_use *u, const words *all, found *f, bool *stay) {
   pe_stamps bad = {0}, left = {0};
   uint64_t first = u->stamp | PE_STAMP_BYTES;
   for (uint32_t i = 0; i < PE_WARP_LANES; i += PE_STAMPS) {
     pe_stamps now = first + stamps_at(all->lane + i) * PE_STAMP_LANE, own = stamps_at(f->own + i);
-    *(pe_stamps *)(f->now + i) = now;
+    *(pe_stamps *)(f->now + i) = u->harmless.strong ? now ^ ((now ^ own) & kept(own, now)) : now;
     bad |= (pe_stamps)(own == 0) | matter(&u->harmless, stamps_at(f->others + i), now);
     if (u->writes)
       bad |= matter(&u->harmless, own, now);
@@ -186,7 +191,7 @@ PE_UNWATCHED static uint32_t look_at_each(pe_race_use *u, uint32_t mask) {
 PE_INLINE bool pass_in_shared(const pe_harmless *h, pe_stamp *own, const pe_stamp *others, pe_stamp now, bool writes,
                               bool alone) {
   bool good = *own && (alone || pe_is_harmless(h, *others, now)) && (!writes || pe_is_harmless(h, *own, now));
-  if (good) *own = now;
+  if (good && !pe_is_kept(*own, now)) *own = now;
   return good;
 }
 
@@ -272,6 +277,8 @@ PE_WIDEST PE_UNWATCHED static bool pass_all(const pe_race_use *u, uint32_t lane,
   pe_trail t = pe_trail_of(u->stamp, &r);
   if (!own || (others && !(none_is_pending(others, count) && pe_all_harmless(&u->harmless, t, count, others)))) return false;
   if (u->writes && !(none_is_pending(own, count) && pe_all_harmless(&u->harmless, t, count, own))) return false;
+  const pe_stamp *writes = u->writes ? own : others;
+  if (u->proxied && writes && pe_race_lacks_fences(u, writes, count)) return false;
   pe_leave_stamps(t, count, own);
   return true;
 }
@@ -284,9 +291,14 @@ static void consider(const pe_race_use *u, uint32_t lane, uint64_t address, uint
   bool pending = pe_stamp_is_pending(before);
   bool harmless = pending ? before & u->harmless.strong : pe_is_harmless(&u->harmless, before, now);
   if (harmless && !pending && u->checker->race.scoped) harmless = !pe_race_is_beyond_scope(u, before);
-  if (harmless || !(before & now & PE_STAMP_BYTES)) return;
-  if (!pending && pe_order_is_before(&u->checker->race.order, u->b, u->w->warpid, lane, before, word)) return;
-  pe_race_tell(u, lane, address, before, is_read, !is_read && pe_race_is_equal_write(u, lane, address, before));
+  if (!(before & now & PE_STAMP_BYTES)) return;
+  bool ordered =
+      harmless || (!pending && pe_order_is_before(&u->checker->race.order, u->b, u->w->warpid, lane, before, word));
+  bool equal = !ordered && !is_read && pe_race_is_equal_write(u, lane, address, before);
+  if (!ordered)
+    pe_race_tell(u, lane, address, before, is_read ? PE_RACE_WITH_READ : equal ? PE_RACE_EQUAL : 0);
+  else if (u->proxied && !is_read && pe_race_lacks_fence(u, before))
+    pe_race_tell(u, lane, address, before, PE_RACE_UNFENCED);
 }
 
 /* The same of the stamps of its bytes, if it is of a word that is split. */
@@ -330,6 +342,10 @@ static bool leave_beside(const pe_race_use *u, uint64_t word, pe_stamp *own, pe_
 /* Leave a stamp at a word, and look at those that were there. */
 static void leave(const pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp *own, pe_stamp now) {
   pe_stamp before = __atomic_load_n(own, __ATOMIC_ACQUIRE);
+  if (pe_is_kept(before, now)) {
+    if (u->release) pe_race_release(u, word);
+    return;
+  }
   bool all = before == PE_STAMP_SPLIT ? (now & PE_STAMP_BYTES) == PE_STAMP_BYTES : !(before & PE_STAMP_BYTES & ~now);
   if (all && u->writes) before = exchange(u, own, now);
   if (u->release) pe_race_release(u, word);

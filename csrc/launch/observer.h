@@ -12,17 +12,27 @@ enum { PE_READ = 1, PE_WRITE = 2, PE_UPDATE = PE_READ | PE_WRITE };
 /* What else is known of an access: other threads may take part (PTX ISA, "Memory Consistency Model": strong); what came
  * before it in the thread is released by it; a copy makes it that goes on until somebody waits for it, or an mbarrier object begins to
  * track the lane's copies by it; the copy is one in bulk; it is strong among threads of its CTA alone; it takes a lock, as a
- * compare-and-swap does, and does not acquire: that is left to a fence behind it; and it is strong among threads of its cluster
- * alone. */
-enum { PE_STRONG = 4, PE_RELEASE = 8, PE_ASYNC = 16, PE_BULK = 32, PE_NARROW = 64, PE_LOCK = 128, PE_CLUSTERED = 256 };
+ * compare-and-swap does, and does not acquire: that is left to a fence behind it; it is strong among threads of its cluster
+ * alone; and the async proxy makes it, as it does copies in bulk. */
+enum {
+  PE_STRONG = 4,
+  PE_RELEASE = 8,
+  PE_ASYNC = 16,
+  PE_BULK = 32,
+  PE_NARROW = 64,
+  PE_LOCK = 128,
+  PE_CLUSTERED = 256,
+  PE_PROXY = 512
+};
 
-/* What puts accesses of a warp in an order: fences of its lanes, and their meeting at bar.warp.sync; where lanes end a group of
+/* What puts accesses of a warp in an order: fences of its lanes, those between the generic and the async proxy among them, and their meeting at bar.warp.sync; where lanes end a group of
  * copies, or wait until groups are complete, or have read all that they read; and where they arrive at barrier.cluster, and go on
  * behind a wait for it. */
 enum {
   PE_FENCE_CTA,
   PE_FENCE_CLUSTER,
   PE_FENCE,
+  PE_FENCE_ASYNC,
   PE_WARP_SYNC,
   PE_COPIES_GROUP,
   PE_COPIES_WAIT,

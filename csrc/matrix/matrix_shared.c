@@ -53,8 +53,8 @@ static void read_line(pe_warp *w, uint32_t pos, const pe_shared_matrix *m, uint3
   bool inside = pe_within(address, LINE, w->shared_size);
   if (pe_observed(w) || !inside) {
     bool elsewhere = m->away && inside; /* what is in no window is told as it was given */
-    pe_access own = {pos, PE_SHARED, PE_ANYWHERE, PE_READ, LINE, NULL};
-    pe_access other = {pos, PE_GENERIC, PE_IN_SHARED, PE_READ, LINE, NULL};
+    pe_access own = {pos, PE_SHARED, PE_ANYWHERE, PE_READ | PE_PROXY, LINE, NULL};
+    pe_access other = {pos, PE_GENERIC, PE_IN_SHARED, PE_READ | PE_PROXY, LINE, NULL};
     from = pe_host(w, elsewhere ? &other : &own, 0, elsewhere ? there : address, LINE);
   }
   memcpy(to, from, LINE);

@@ -21,7 +21,7 @@ WAIT = "WAIT: mbarrier.test_wait.shared.b64 %p2, [bar], %rd7; @!%p2 bra WAIT;"
 BULK = f"""{PLACES} {INIT.format(count=1)} @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd7, [bar], 256;
 @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 256, [bar];"""
 PARITY = "WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra WAIT;"
-STORE = f"""{PLACES} setp.eq.u32 %p1, %r1, 0; st.shared.u32 [%r3], 5; bar.sync 0;
+STORE = f"""{PLACES} setp.eq.u32 %p1, %r1, 0; st.shared.u32 [%r3], 5; fence.proxy.async; bar.sync 0;
 @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], 256; cp.async.bulk.commit_group;"""
 READ, DONE = "cp.async.bulk.wait_group.read 0;", "cp.async.bulk.wait_group 0;"
 UNDER_WAY = {

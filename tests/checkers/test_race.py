@@ -182,9 +182,24 @@ def test_bytes_of_one_word(device: ptxemu.Device, name: str, reads_first: bool) 
     assert seen and sum(one.count for one in seen if one.message.startswith(("1-byte", "4-byte"))) >= 64
     rounds = f"{first} bar.sync 0; {then} bar.sync 0;" * 3
     assert [str(one) for one in found(device, program(f"{start} {rounds}", SHARED), x, 0, block=64)] == []
-    assert found(
-        device, program(f"{start} {write} {read.replace('%r4', '%r3').replace('%rd6', '%rd5')}", SHARED), x, 0
-    ) == [] or (name == "words of others")
+    own = read.replace("%r4", "%r3").replace("%rd6", "%rd5")
+    assert bool(found(device, program(f"{start} {write} {own}", SHARED), x, 0)) == (name == "words of others")
+
+
+ATOMIC = "setp.eq.u32 %p1, %r1, {writer}; @%p1 st.{space}.u32 [{at}], 5; {atom}.{space}.add.u32 {to}[{at}], 1"
+
+
+@pytest.mark.parametrize("writer", [0, 40])
+@pytest.mark.parametrize(("atom", "to"), [("atom", "%r5, "), ("red", "")])
+@pytest.mark.parametrize(("space", "at"), [("shared", "s"), ("global", "%rd1")])
+def test_writes_before_atomics_of_all(device: ptxemu.Device, writer: int, atom: str, to: str, space: str, at: str) -> None:
+    """An atomic operation of the thread itself does not hide what it has written before."""
+    x = device.to_device(np.zeros(64, np.uint32), "x")
+    body = ATOMIC.format(writer=writer, space=space, at=at, atom=atom, to=to)
+    seen = found(device, program(body, SHARED), x, 0, block=64)
+    assert seen and {one.thread[0] for one in seen} | {one.other.thread[0] for one in seen if one.other} >= {writer}
+    ordered = body.replace("; atom", "; bar.sync 0; atom").replace("; red", "; bar.sync 0; red")
+    assert found(device, program(ordered, SHARED), x, 0, block=64) == []
 
 
 READS_OF_OTHERS = f"""{OWN} bar.sync 0; ld.shared.u32 %r4, [s]; ld.shared.v2.u32 {{%r5, %r6}}, [s+64]; {NEXT};

@@ -143,8 +143,12 @@ def tell_members(ctx: Context, op: Op) -> None:
 
 @effect("fence")
 def fence(ctx: Context, op: Op) -> None:
-    """membar, fence (PTX ISA "membar, fence"): a full fence serves every level and scope."""
-    tell_fence(ctx, op)
+    """membar, fence (PTX ISA "membar, fence"): a full fence serves every level and scope, none is due between proxies."""
+    kind = str(op.mods.get("kind", ""))
+    if kind.startswith("async"):
+        tell_order(ctx, op, lib.PE_FENCE_ASYNC)
+    if kind != "async":
+        tell_fence(ctx, op)
     ctx.stmt("fence seq_cst")
 
 
