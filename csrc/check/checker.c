@@ -131,8 +131,14 @@ PE_WIDEST static bool is_usual(const pe_checker *checker, const pe_warp *w, cons
   return !wild;
 }
 
+/* Whether `sync` looks at copies, as nobody else does. */
+static bool looks_at_copies(const pe_checker *checker) {
+  return checker->checks & PE_CHECK_SYNC && !(checker->checks & (PE_CHECK_RACE | PE_CHECK_INIT));
+}
+
 static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *event) {
   pe_checker *checker = context;
+  if (looks_at_copies(checker)) pe_waits_access(checker, w, event);
   uint32_t mask = event->mask;
   bool others = checker->checks & (PE_CHECK_MEMORY | PE_CHECK_INIT);
   if (!others || is_usual(checker, w, event)) {
@@ -150,6 +156,7 @@ static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *e
 
 static uint32_t pattern(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
   pe_checker *checker = context;
+  if (looks_at_copies(checker) && site->space == PE_SHARED) return false;
   if (checker->checks & (PE_CHECK_MEMORY | PE_CHECK_INIT) && !pe_init_pattern(checker, w, site, mask, base)) return false;
   return !(checker->checks & PE_CHECK_RACE) || pe_race_pattern(checker, w, site, mask, base);
 }
@@ -214,11 +221,13 @@ static void ended(void *context, const pe_config *config, const pe_record *recor
   (void)record;
   if (checker->checks & PE_CHECK_RACE) pe_race_ended(checker, config);
   if (checker->checks & PE_CHECK_INIT) pe_init_launch_ended(&checker->init);
+  pe_waits_launch_ended(&checker->waits);
 }
 
 static uint64_t block(void *context, const pe_warp *w, const pe_warp *first) {
   pe_checker *checker = context;
   if (checker->checks & PE_CHECK_INIT) pe_init_block(&checker->init, w);
+  if (looks_at_copies(checker) && checker->waits.count) pe_waits_block(checker, w);
   return checker->checks & PE_CHECK_RACE ? pe_race_block(checker, w, first) : 0;
 }
 
@@ -247,6 +256,7 @@ static void order(void *context, const pe_warp *w, uint32_t pos, uint32_t what, 
   (void)pos;
   pe_require_stack();
   if (checker->checks & PE_CHECK_RACE) pe_race_order(checker, w, what, mask);
+  if (looks_at_copies(checker)) pe_waits_order(checker, w, what, mask);
 }
 
 static void members(void *context, const pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *given) {
@@ -274,6 +284,7 @@ static void end(pe_checker *checker) {
   if (checker->checks & PE_CHECK_INIT) pe_init_end(&checker->init);
   pe_extents_end(&checker->extents);
   pe_members_end(&checker->members);
+  pe_waits_end(&checker->waits);
   pthread_mutex_destroy(&checker->findings.mutex);
   free(checker->findings.items);
   free(checker);
@@ -287,6 +298,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
   }
   pthread_mutex_init(&checker->findings.mutex, NULL);
   pthread_mutex_init(&checker->members.mutex, NULL);
+  pthread_mutex_init(&checker->waits.mutex, NULL);
   checker->arena = arena;
   checker->checks = checks;
   bool made = !(checks & PE_CHECK_RACE) || pe_race_init(&checker->race, arena);

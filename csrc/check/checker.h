@@ -12,6 +12,7 @@
 #include "sites.h"
 #include "surface.h"
 #include "text.h"
+#include "waits.h"
 
 typedef struct pe_findings {
   pthread_mutex_t mutex;
@@ -48,6 +49,7 @@ struct pe_checker {
   pe_race race;
   pe_init init;
   pe_members members;
+  pe_waits waits;
   _Atomic uint64_t launches;
 };
 
@@ -108,5 +110,13 @@ void pe_sync_members(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32
 void pe_sync_come(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *members);
 void pe_sync_wait(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, uint32_t how);
 void pe_members_end(pe_members *members);
+
+/* waits.c: a CTA begins; accesses of what an asynchronous copy still reads or writes; lanes end groups of copies, or wait for them; a
+ * launch ends. */
+void pe_waits_block(pe_checker *checker, const pe_warp *w);
+void pe_waits_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event);
+void pe_waits_order(pe_checker *checker, const pe_warp *w, uint32_t what, uint32_t mask);
+void pe_waits_launch_ended(pe_waits *waits);
+void pe_waits_end(pe_waits *waits);
 
 #endif

@@ -16,11 +16,11 @@ const pe_check_kind *pe_check_kinds(uint32_t *count) {
 }
 
 const char *pe_checks_observed(uint32_t checks) {
-  bool stamps = checks & PE_CHECK_RACE;
+  bool stamps = checks & PE_CHECK_RACE, members = checks & PE_CHECK_SYNC;
   if (checks & PE_CHECK_INIT) return stamps ? "blanks, stamps" : "blanks";
-  if (checks & PE_CHECK_MEMORY) return stamps ? "strays, stamps" : "strays";
+  if (checks & PE_CHECK_MEMORY) return stamps ? "strays, stamps" : members ? "strays, members" : "strays";
   if (stamps) return "stamps";
-  return checks & PE_CHECK_SYNC ? "members" : "";
+  return members ? "members" : "";
 }
 
 static bool is_named(const char *name, const char *given, size_t size) {

@@ -3,6 +3,7 @@
 #ifndef PTXEMU_RACE_ACCESS_H
 #define PTXEMU_RACE_ACCESS_H
 #include "checker.h"
+#include "async.h"
 #include "atomic.h"
 #include "fault.h"
 #include "launch.h"
@@ -95,6 +96,11 @@ PE_INLINE bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32
   bool private = *address - w->local_base < pe_product(w->local_size, PE_WARP_LANES) ||
                  *address - w->param_base < w->param_size || *address - w->const_base < w->const_size;
   return !private && pe_in_arena(w, *address, size);
+}
+
+/* The parity of the phase of an mbarrier object, if there is one. */
+static inline uint8_t pe_mbarrier_phase(uint64_t address) {
+  return *(const uint64_t *)(uintptr_t)address >> PE_MBARRIER_PHASE_BIT & 1;
 }
 
 /* ---- race_log.c ---- */

@@ -18,7 +18,7 @@ from ptxemu.driver.pipeline import Bodies, Hook, analyse
 from ptxemu.driver.requirements import require_local
 from ptxemu.ir.distributed import are_ranked
 from ptxemu.ir.graph import Graph
-from ptxemu.ir.observed import Observed, tells_order
+from ptxemu.ir.observed import Observed, tells_order, with_copies
 from ptxemu.ir.ops import Module, Op, Variable
 from ptxemu.lower.core.denormals import all_flush
 from ptxemu.lower.core.layout import KernelLayout, ModuleLayout
@@ -165,13 +165,14 @@ def _scheme(bodies: Bodies, observed: Observed, threaded: bool | None, after: Ho
 def _unit(bodies: Bodies, options: Options, symbols: Sequence[str], scheme: Scheme, beside: Unit | None) -> Unit:
     """A new unit, or a copy of the one beside, with the facts of this kernel."""
     module = bodies.module
+    copies = any("async" in op.mods for op in _ops(bodies))
     unit = beside or Unit(jit.target_of(options.cpu), module.numerics, {}, False)
     return replace(
         unit,
         numerics=module.numerics,
         symbols=unit.symbols | {routine.function: symbol for routine, symbol in zip(bodies.routines, symbols)},
         waits=any(op.effects.counts_threads for op in _ops(bodies)),
-        observed=options.observed,
+        observed=with_copies(options.observed) if copies else options.observed,
         daz=unit.target.daz and not scheme.threaded and module.dialect == "ptx" and all_flush(bodies.graphs),
         ranked=are_ranked(_ops(bodies)),
         lines=LineInfo(module) if options.lines and not scheme.threaded else None,

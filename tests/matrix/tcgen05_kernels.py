@@ -35,7 +35,7 @@ copy:
   @%more bra copy;
   setp.eq.u32 %one, %t, 0; setp.ne.u32 %p, %i, 0; setp.eq.u32 %q, %i, 0;
   @%one mbarrier.init.shared.b64 [arrived], 1;
-  bar.sync 0;
+  fence.proxy.async; bar.sync 0;
 """
 BEGIN = """\
   setp.ne.u32 %more, %w, 0;

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_blanks, tells_order, tells_strays, tells_texels
+from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_blanks, tells_order, tells_strays, tells_texels, tells_waits
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.ir.strength import RELEASING, strength
 from ptxemu.lower.core import stamps
@@ -126,7 +126,7 @@ def _tests(ctx: Context, found: Access) -> list[Test]:
     tests: list[Test] = []
     if tells_blanks(observed) and not constant:
         tests.append(_fails if found.space == "local" else partial(_is_usual, ctx, found))
-    elif tells_strays(observed) and not known:
+    elif (tells_strays(observed) and not known) or (tells_waits(observed) and found.space == "shared"):
         tests.append(partial(_is_usual, ctx, found))
     if leaves_stamps(observed) and not constant and found.space != "local":
         tests.append(_stamped(ctx, found))
@@ -229,7 +229,7 @@ def _told_each(ctx: Context, found: Access, values: str) -> str:
 
 def tell_order(ctx: Context, op: Op, what: int, mask: str = "") -> None:
     """Tell the runtime of what orders the accesses of a warp (PE_FENCE ...), in code that tells of all accesses."""
-    if tells_order(ctx.unit.observed):
+    if tells_order(ctx.unit.observed) or tells_waits(ctx.unit.observed):
         ctx.call(
             "void", "pe_observe_order", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(what)),
             ("i32", ctx.bits_of(mask or ctx.mask_of(op))),
@@ -249,9 +249,9 @@ def tell_release(ctx: Context, found: Access) -> None:
 
 def _is_usual(ctx: Context, found: Access) -> str:
     """i1: the whole access lies in the window of its space, or in the range that its worker keeps: of device memory, and of
-    shared memory where blanks are told."""
+    shared memory where blanks or waits are told."""
     kept = _kept_range(ctx, found.op) if found.space in ("generic", "global") else None
-    if found.space == "shared" and tells_blanks(ctx.unit.observed):
+    if found.space == "shared" and (tells_blanks(ctx.unit.observed) or tells_waits(ctx.unit.observed)):
         kept = _range_at(ctx, str(RANGE_BYTES * int(lib.PE_SHARED_RANGE)))
         kept.first = ctx.scalar.bin("sub", "i64", kept.first, ctx.field("shared_base"))
     return _is_in(ctx, found, kept)
