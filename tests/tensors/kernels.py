@@ -41,6 +41,7 @@ LOOP = """shl.b32 %r7, %r11, 2; mov.u32 %r8, box; add.u32 %r8, %r8, %r7; cvt.u64
   add.u32 %r7, %r7, 128; add.u32 %r8, %r8, 128; add.u64 %d4, %d4, 128; bra {name};
 {name}_END:"""
 TO_SHARED = LOOP.format(name="IN", room=ROOM, body="ld.global.u32 %r10, [%d4]; st.shared.u32 [%r8], %r10;")
+TO_SHARED += " fence.proxy.async;"
 FROM_SHARED = LOOP.format(name="OUT", room=ROOM, body="ld.shared.u32 %r10, [%r8]; st.global.u32 [%d4], %r10;")
 WAIT = """mbarrier.arrive.expect_tx.shared.b64 %d5, [bar], %r9;
   {copy}
