@@ -18,7 +18,9 @@ bool pe_order_init(pe_order *order, pe_arena *arena) {
   order->unknown = calloc(1, sizeof *order->unknown);
   for (uint32_t i = 0; order->unknown && i < PE_MAX_WARPS; i++)
     order->unknown->stamping[i] = (pe_stamping){.now = PE_STAMP_NEVER, .floor = PE_STAMP_BLANK, .ancient = PE_STAMP_BLANK};
-  if (order->unknown) order->unknown->blind = true, order->unknown->log.written = order->unknown->log.read = UINT64_MAX;
+  if (order->unknown)
+    order->unknown->blind = true,
+    order->unknown->log.written = order->unknown->log.strong = order->unknown->log.read = UINT64_MAX;
   return order->segment && order->unknown && pe_shadow_init(&order->released, arena, 0, 1);
 }
 

@@ -110,8 +110,8 @@ void pe_race_log_begin(pe_order_block *b);
 void pe_race_log_flush(pe_race *race, const pe_warp *w, pe_order_block *b);
 
 /* Before an access of shared memory that leaves its stamps. */
-PE_INLINE void pe_race_log_access(pe_race *race, const pe_warp *w, pe_order_block *b, bool writes) {
-  pe_stamp *last = writes ? &b->log.written : &b->log.read, now = b->stamping[w->warpid].now;
+PE_INLINE void pe_race_log_access(pe_race *race, const pe_warp *w, pe_order_block *b, bool writes, bool strong) {
+  pe_stamp *last = !writes ? &b->log.read : strong ? &b->log.strong : &b->log.written, now = b->stamping[w->warpid].now;
   if (b->log.count) pe_race_log_flush(race, w, b);
   *last = now > *last ? now : *last;
 }
@@ -139,7 +139,7 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
   u->harmless.strong = order & PE_STRONG ? PE_STAMP_STRONG : 0;
   u->stamp =
       u->code->now | pe_site_of(&checker->race.sites, pos) | u->harmless.strong | (kind == PE_UPDATE ? PE_STAMP_UPDATE : 0);
-  if (space == PE_SHARED || space == PE_GENERIC) pe_race_log_access(&checker->race, w, b, u->writes);
+  if (space == PE_SHARED || space == PE_GENERIC) pe_race_log_access(&checker->race, w, b, u->writes, order & PE_STRONG);
   pe_race_place(u, space == PE_SHARED);
   return true;
 }

@@ -10,7 +10,8 @@ _Static_assert(offsetof(pe_order_block, log) == PE_MAX_WARPS * sizeof(pe_stampin
 
 void pe_race_log_begin(pe_order_block *b) {
   b->log.count = 0;
-  b->log.written = b->log.read = b->clustered ? PE_STAMP_NEVER : PE_STAMP_BLANK; /* other CTAs write there, too */
+  b->log.written = b->log.strong = b->log.read =
+      b->clustered ? PE_STAMP_NEVER : PE_STAMP_BLANK; /* other CTAs write there, too */
 }
 
 /* Which stamps are of no use to any warp: lesser ones. */

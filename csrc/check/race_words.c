@@ -213,11 +213,30 @@ PE_INLINE uint32_t look_in_shared(const pe_race_use *u, uint32_t mask, const uin
   return rest;
 }
 
+/* Whether strong writes of a word by all lanes have nothing to look at, as nobody has made a plain access since all warps have met; they
+ * leave their stamps, then. */
+PE_WIDEST PE_UNWATCHED static bool leave_in_shared(const pe_race_use *u, uint32_t mask, const uint64_t *address) {
+  const pe_shadow *writes = &u->checker->race.writes;
+  const pe_shared_log *log = &u->b->log;
+  uint64_t base = u->w->shared_base, size = u->w->shared_size, last = size - 4, wild = 0, first = u->stamp | PE_STAMP_BYTES;
+  bool plain = log->written >= u->harmless.floor || log->read >= u->harmless.floor;
+  if (!u->harmless.strong || !u->writes || plain || mask != PE_ALL_LANES || size < 4 || size > 1u << PE_SHADOW_LOG2)
+    return false;
+  pe_stamp *own = pe_shadow_find(writes, base);
+  if (!own || !pe_shadow_find(writes, base + last)) return false;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) wild |= ((last - address[i]) | address[i]) >> 63 | (address[i] & 3);
+  if (wild) return false;
+#pragma GCC unroll 32
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) own[address[i] / 4] = first + i * PE_STAMP_LANE;
+  return true;
+}
+
 /* Most have one word: of that, there is code for each case. */
 PE_UNWATCHED uint32_t pe_race_look_in_shared(const pe_race_use *u, uint32_t mask, const uint64_t *address, uint32_t words) {
   const pe_shared_log *log = &u->b->log;
-  pe_stamp others = u->writes ? log->read : log->written;
-  bool writes = u->writes, alone = others < u->harmless.floor;
+  pe_stamp written = log->written > log->strong ? log->written : log->strong;
+  bool writes = u->writes, alone = (writes ? log->read : written) < u->harmless.floor;
+  if (words == 1 && leave_in_shared(u, mask, address)) return 0;
   if (words > 1) return look_in_shared(u, mask, address, words, writes, alone);
   if (writes)
     return alone ? look_in_shared(u, mask, address, 1, true, true) : look_in_shared(u, mask, address, 1, true, false);
@@ -228,12 +247,14 @@ PE_UNWATCHED uint32_t pe_race_look_in_shared(const pe_race_use *u, uint32_t mask
 PE_UNWATCHED static void put_shared_in_order(pe_race_use *u, uint32_t mask, uint32_t rest) {
   const pe_memory_event *e = u->event;
   const uint64_t *released = u->checker->race.order.released.numbers;
-  uint64_t plus = u->w->shared_base - u->checker->race.writes.base, last = u->release;
+  uint64_t plus = u->w->shared_base - u->checker->race.writes.base, last = u->release, first = UINT64_MAX;
   PE_FOR_LANES(lane, mask & ~rest) {
     uint64_t time = released[(e->address[lane] + plus) / 4];
     last = time > last ? time : last;
-    if (time < u->release) pe_race_release(u, e->address[lane] + u->w->shared_base);
+    first = time < first ? time : first;
   }
+  if (first < u->release)
+    PE_FOR_LANES(lane, mask & ~rest) pe_race_release(u, e->address[lane] + u->w->shared_base);
   u->follows = e->kind & PE_READ && !rest;
   if (u->follows) pe_order_follow(u->b, u->w->warpid, last, e->order & PE_LOCK);
 }

@@ -51,7 +51,8 @@ enum { PE_MOST_LOGGED = 512 };
 
 /* What has been done in it: compiled code finds this behind the stampings of all warps. */
 typedef struct pe_shared_log {
-  pe_stamp written; /* no stamp of a write is greater, but for its lane and site, */
+  pe_stamp written; /* no stamp of a plain write is greater, but for its lane and site, */
+  pe_stamp strong;  /* and none of a strong one, */
   pe_stamp read;    /* and none of a read that is not listed */
   uint64_t count;
   pe_logged_read reads[PE_MOST_LOGGED];

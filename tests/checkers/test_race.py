@@ -95,6 +95,9 @@ RACES = {
     f"{PAIR} setp.eq.u32 %p1, %r2, 0; @%p1 st.global.u32 [%rd4], %r1; ld.global.u32 %r5, [%rd4]": ("`x`", "", "write"),
     "atom.shared.add.u32 %r3, [s], 1; bar.sync 0; atom.shared.add.u32 %r3, [s], 1; ld.shared.u32 %r4, [s]":
         ("shared memory at 0x0", "", "atomic update"),
+    f"{OWN} bar.sync 0; atom.shared.add.u32 %r4, [%r3], 1; {NEXT}": ("shared memory", "read", "atomic update"),
+    f"{OWN} bar.sync 0; {NEXT}; red.shared.add.u32 [%r3], 1": ("shared memory", "atomic update", "read"),
+    f"{OWN} {REVERSED} bar.sync 0; atom.shared.add.u32 %r4, [%r5], 1; st.shared.u32 [%r3], 1": ("shared memory", "", "update"),
     f"{ONE} ld.shared.u32 %r4, [s]": ("shared memory at 0x0", "", "write"),
     f"{ONE} bar.sync 0; ld.shared.u32 %r4, [s]; {ONE}": ("shared memory at 0x0", "write", "read"),
     f"{WIDE} and.b32 %r5, %r3, 255; ld.shared.u64 %rd4, [%r5]": ("shared memory", "8-byte read", "write"),
@@ -184,6 +187,14 @@ def test_bytes_of_one_word(device: ptxemu.Device, name: str, reads_first: bool) 
     assert [str(one) for one in found(device, program(f"{start} {rounds}", SHARED), x, 0, block=64)] == []
     own = read.replace("%r4", "%r3").replace("%rd6", "%rd5")
     assert bool(found(device, program(f"{start} {write} {own}", SHARED), x, 0)) == (name == "words of others")
+
+
+@pytest.mark.parametrize("address", [1 << 63, (1 << 63) + 8, (1 << 64) - 4, 508, 512, 1 << 32])
+def test_atomics_beyond_shared_memory(device: ptxemu.Device, address: int) -> None:
+    """They are faults, and no stamps are left for them."""
+    body = f"add.u64 %rd4, %rd2, {address}; bar.sync 0; atom.shared.add.u32 %r3, [%rd4], 1"
+    with pytest.raises(ptxemu.Fault):
+        found(device, program(body, SHARED), 0, 0)
 
 
 ATOMIC = "setp.eq.u32 %p1, %r1, {writer}; @%p1 st.{space}.u32 [{at}], 5; {atom}.{space}.add.u32 {to}[{at}], 1"

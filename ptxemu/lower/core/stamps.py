@@ -283,7 +283,7 @@ class Log:
         return self.ctx.scalar.icmp("eq", "i64", self._load("count"), "0")
 
     def is_past(self, kind: str) -> str:
-        """i1: all that was ``written``, or ``read``, is before what the warp does now."""
+        """i1: all that was ``written``, also by ``strong`` accesses, or ``read``, is before what the warp does now."""
         return self.ctx.scalar.icmp("ult", "i64", self._load(kind), _state(self.ctx, "floor"))
 
     def note(self, kind: str) -> None:
@@ -319,7 +319,8 @@ class Log:
 def listed(ctx: Context, found: Access, site: str, otherwise: Callable[[], str]) -> str:
     """i1: a read of shared memory by a pattern, ``site``, is listed; or ``otherwise``."""
     log = Log(ctx)
-    may = ctx.scalar.bin("and", "i1", log.is_past("written"), log.has_room())
+    past = ctx.scalar.bin("and", "i1", log.is_past("written"), log.is_past("strong"))
+    may = ctx.scalar.bin("and", "i1", past, log.has_room())
     if not found.safe:
         may = ctx.scalar.bin("and", "i1", may, pattern_test(ctx, found.span))
 
