@@ -27,7 +27,8 @@ class Case:
 
     ``arguments`` are numbers, arrays and surfaces in the order of the parameters, ``expected`` the contents of some of them after
     the launch, by their index. ``tolerance`` is relative and absolute, 0 for equal bits; ``shared`` is the dynamic shared memory
-    in bytes. The C function takes ``extent`` in front of the arguments, since an array does not know its size there.
+    in bytes, ``cluster`` the blocks of a cluster. The C function takes ``extent`` in front of the arguments, since an array does
+    not know its size there.
     """
 
     grid: tuple[int, ...]
@@ -37,6 +38,7 @@ class Case:
     tolerance: float = 0.0
     shared: int = 0
     extent: tuple[int, ...] = ()
+    cluster: int = 1
 
     def check(self, index: int, found: Array) -> None:
         """Raises AssertionError if an argument does not hold what it must."""
