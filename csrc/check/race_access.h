@@ -2,6 +2,7 @@
  * cannot matter to it.  What every access does is inline. */
 #ifndef PTXEMU_RACE_ACCESS_H
 #define PTXEMU_RACE_ACCESS_H
+#include <string.h>
 #include "checker.h"
 #include "async.h"
 #include "atomic.h"
@@ -100,7 +101,9 @@ PE_INLINE bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32
 
 /* The parity of the phase of an mbarrier object, if there is one. */
 static inline uint8_t pe_mbarrier_phase(uint64_t address) {
-  return *(const uint64_t *)(uintptr_t)address >> PE_MBARRIER_PHASE_BIT & 1;
+  uint64_t object;
+  memcpy(&object, (const void *)(uintptr_t)address, sizeof object); /* it may not be aligned: that is tested later */
+  return object >> PE_MBARRIER_PHASE_BIT & 1;
 }
 
 /* ---- race_log.c ---- */
