@@ -176,7 +176,7 @@ static const launch *launch_of(pe_order *order, const pe_config *config) {
 
 /* The number of a CTA in the grid, or that of the first of its cluster. */
 static uint64_t number_of(const pe_warp *w, bool first) {
-  uint64_t at[3];
+  uint64_t at[3] = {0};
   for (int axis = 0; axis < 3; axis++) at[axis] = w->ctaid[axis] - (first ? w->ctaid[axis] % w->cluster_nctaid[axis] : 0);
   return at[0] + w->nctaid[0] * (at[1] + w->nctaid[1] * at[2]);
 }
