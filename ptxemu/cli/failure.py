@@ -14,15 +14,14 @@ from pathlib import Path
 import ptxemu
 from ptxemu.case.matrix import split_point
 from ptxemu.cli.streams import complain
-from ptxemu.text.errors import InternalError, printable
+from ptxemu.text.errors import InternalError, summary_of
 
 MAX_COPY = 64 << 20
 
 
 def save_reproducer(error: BaseException, arguments: list[str]) -> int:
     """Write the command, its input files and the traceback to a new folder and say so; exit code 70."""
-    summary = printable(f"{type(error).__name__}: {error}".splitlines()[0])
-    complain(f"ptxemu: internal error: {summary}")
+    complain(f"ptxemu: internal error: {summary_of(error)}")
     try:
         folder = Path(tempfile.mkdtemp(prefix="ptxemu-bug-"))
         (folder / "report.txt").write_text(_report(error, arguments), encoding="utf-8", errors="backslashreplace")

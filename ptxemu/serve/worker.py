@@ -20,7 +20,7 @@ from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.numerics import checked_like
 from ptxemu.serve.child import Child
 from ptxemu.serve.protocol import Channel
-from ptxemu.text.errors import Error, InputError, PtxError, UnsupportedError
+from ptxemu.text.errors import Error, InputError, PtxError, UnsupportedError, summary_of
 from ptxemu.text.source import SourceFile, join
 
 Answer = list[bytes]
@@ -58,6 +58,8 @@ def guarded(answer: Callable[[], Answer]) -> Answer:
         return [FAILED, b"the compiler ran out of memory"]
     except Error as error:
         return [FAILED, _text(error)]
+    except Exception as error:
+        return [FAILED, f"internal error: {summary_of(error)}".encode()]
 
 
 def _text(error: BaseException) -> bytes:

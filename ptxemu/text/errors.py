@@ -55,6 +55,11 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
+def summary_of(error: BaseException) -> str:
+    """An error that nobody expected, on one line: its type, and the first line of its text."""
+    return printable(f"{type(error).__name__}: {error}".splitlines()[0])
+
+
 def shown(value: object) -> str:
     """A value as messages show it: short, on one line, whatever it is."""
     if isinstance(value, int) and value.bit_length() > LARGEST_SHOWN:

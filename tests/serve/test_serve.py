@@ -18,6 +18,7 @@ from ptxemu._runtime import lib
 from ptxemu.cache import Cache
 from ptxemu.driver.program import Program, Settings
 from ptxemu.serve.protocol import HEAD, LENGTH, MAGIC, Channel
+from ptxemu.serve.worker import Wanted, Worker
 from ptxemu.text.source import SourceFile
 from tests.support.places import FATBIN
 
@@ -109,6 +110,23 @@ def test_errors_are_answers():
         assert (status, b"compute_75, compute_90 only" in text) == (b"unsupported", True)
         assert server_.ask(b"code", b"80", ADD, KEY, b"sub", b"1,1,1") == [b"invalid", b"the module has no kernel 'sub'"]
         assert server_.ask(b"load", b"80", ADD, KEY)[0] == b"ok"  # and it goes on
+
+
+def test_what_nobody_expected_is_said_in_one_line(monkeypatch, tmp_path):
+    """Where it happens: in the process that compiles a kernel."""
+
+    def broken(*_):
+        raise RuntimeError("no such thing\x1b[2J\nand more of it")
+
+    monkeypatch.setattr(Program, "code", broken)
+    ours, theirs = map(Channel, socket.socketpair())
+    with ours.socket, theirs.socket:
+        worker = Worker(theirs, ADD, 80, KEY, Cache(tmp_path))
+        assert worker.code(Wanted("add", (32, 1, 1))) is None
+        for key, child in list(worker.running.items()):
+            worker._finish(key, child)
+        answer = ours.receive()
+    assert answer == [b"failed", "internal error: RuntimeError: no such thing\N{REPLACEMENT CHARACTER}[2J".encode()]
 
 
 @pytest.mark.parametrize(
