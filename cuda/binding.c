@@ -18,17 +18,17 @@ typedef struct textureReference {
 } textureReference;
 
 /* What a launch after this finds; those before it have their own. */
-static cudaError_t bind(const textureReference *reference, const cudaResourceDesc *resource) {
+static cudaError_t bind(const textureReference *reference, const cudaResourceDesc *resource, size_t offset) {
   uint64_t handle;
-  bool normalized;
+  px_function *known;
   pe_texture texture;
   PX_SETTLE();
-  cudaError_t error = px_reference_of(reference, PX_IS_TEXTURE, &handle, &normalized);
+  cudaError_t error = px_reference_of(reference, PX_IS_TEXTURE, &handle, &known);
   if (error) return px_report(error);
   cudaTextureDesc wanted = {
     .addressMode = {reference->addressMode[0], reference->addressMode[1], reference->addressMode[2]},
     .filterMode = reference->filterMode,
-    .readMode = normalized ? cudaReadModeNormalizedFloat : cudaReadModeElementType,
+    .readMode = known->normalized ? cudaReadModeNormalizedFloat : cudaReadModeElementType,
     .sRGB = reference->sRGB,
     .normalizedCoords = reference->normalized,
     .maxAnisotropy = reference->maxAnisotropy,
@@ -39,6 +39,7 @@ static cudaError_t bind(const textureReference *reference, const cudaResourceDes
   };
   error = px_texture_of(resource, &wanted, NULL, &texture);
   if (!error && !px_texture_bind(handle, &texture)) error = cudaErrorMemoryAllocation;
+  if (!error) known->offset = offset;
   return px_report(error);
 }
 
@@ -66,8 +67,9 @@ PX_API cudaError_t cudaBindTexture(size_t *offset, const textureReference *refer
   cudaResourceDesc resource = {.resType = cudaResourceTypeLinear};
   resource.res.linear.devPtr = start;
   resource.res.linear.desc = *format;
-  resource.res.linear.sizeInBytes = size_from(start, size, (size_t)((const char *)address - start));
-  return bind(reference, &resource);
+  size_t beyond = (size_t)((const char *)address - start);
+  resource.res.linear.sizeInBytes = size_from(start, size, beyond);
+  return bind(reference, &resource, beyond);
 }
 
 PX_API cudaError_t cudaBindTexture2D(size_t *offset, const textureReference *reference, const void *address,
@@ -84,7 +86,7 @@ PX_API cudaError_t cudaBindTexture2D(size_t *offset, const textureReference *ref
   resource.res.pitch2D.width = width + beyond / bytes;
   resource.res.pitch2D.height = height;
   resource.res.pitch2D.pitchInBytes = pitch;
-  return bind(reference, &resource);
+  return bind(reference, &resource, beyond);
 }
 
 /* The format is that of the memory, whatever the program says. */
@@ -92,7 +94,7 @@ static cudaError_t bind_array(const textureReference *reference, const cudaResou
                               const cudaChannelFormatDesc *format) {
   PX_ENTER();
   PX_REQUIRE(reference && format, cudaErrorInvalidValue);
-  return bind(reference, resource);
+  return bind(reference, resource, 0);
 }
 
 PX_API cudaError_t cudaBindTextureToArray(const textureReference *reference, cudaArray_t array,
@@ -109,8 +111,23 @@ PX_API cudaError_t cudaBindTextureToMipmappedArray(const textureReference *refer
 /* What was bound may still be read: it is undefined to do so. */
 PX_API cudaError_t cudaUnbindTexture(const textureReference *reference) {
   uint64_t handle;
+  px_function *known;
   PX_ENTER();
-  return px_report(px_reference_of(reference, PX_IS_TEXTURE, &handle, NULL));
+  cudaError_t error = px_reference_of(reference, PX_IS_TEXTURE, &handle, &known);
+  if (!error) known->offset = PX_UNBOUND;
+  return px_report(error);
+}
+
+/* What was told when the reference was bound. */
+PX_API cudaError_t cudaGetTextureAlignmentOffset(size_t *offset, const textureReference *reference) {
+  uint64_t handle;
+  px_function *known;
+  PX_ENTER();
+  PX_REQUIRE(offset, cudaErrorInvalidValue);
+  cudaError_t error = px_reference_of(reference, PX_IS_TEXTURE, &handle, &known);
+  if (!error && known->offset == PX_UNBOUND) error = INVALID_BINDING;
+  if (!error) *offset = known->offset;
+  return px_report(error);
 }
 
 /* A reference is known by the address of its symbol. */

@@ -166,8 +166,12 @@ PX_API void __cudaRegisterManagedVar(void **handle, void **host, char *device, c
 PX_API void __cudaRegisterTexture(void **handle, const void *host, const void **device, const char *name, int dimensions,
                                   int normalized, int external) {
   (void)device, (void)dimensions, (void)external;
-  add((px_function){
-    .fat = (px_fat *)handle, .host = host, .name = name, .kind = PX_IS_TEXTURE, .normalized = normalized != 0});
+  add((px_function){.fat = (px_fat *)handle,
+                    .host = host,
+                    .name = name,
+                    .kind = PX_IS_TEXTURE,
+                    .normalized = normalized != 0,
+                    .offset = PX_UNBOUND});
 }
 
 PX_API void __cudaRegisterSurface(void **handle, const void *host, const void **device, const char *name, int dimensions,
@@ -225,8 +229,11 @@ void px_registry_unload(void) {
     fat->module = NULL;
     fat->loaded = false;
   }
-  for (size_t i = 0; i < room; i++)
-    if (table[i]) table[i]->kernel = NULL;
+  for (size_t i = 0; i < room; i++) {
+    if (!table[i]) continue;
+    table[i]->kernel = NULL;
+    table[i]->offset = PX_UNBOUND;
+  }
   pthread_mutex_unlock(&lock);
 }
 
@@ -282,7 +289,7 @@ static bool mangle(const char *name, char out[LONGEST_REFERENCE]) {
   return size < LONGEST_REFERENCE;
 }
 
-cudaError_t px_reference_of(const void *reference, px_symbol_kind kind, uint64_t *handle, bool *normalized) {
+cudaError_t px_reference_of(const void *reference, px_symbol_kind kind, uint64_t *handle, px_function **out) {
   enum { INVALID_TEXTURE = 18, INVALID_SURFACE = 37 };
   const cudaError_t invalid = kind == PX_IS_TEXTURE ? INVALID_TEXTURE : INVALID_SURFACE;
   px_function *found = find(reference);
@@ -294,7 +301,7 @@ cudaError_t px_reference_of(const void *reference, px_symbol_kind kind, uint64_t
   const pe_handle_facts *facts = mangle(found->name, name) ? pe_module_handle(resident, name) : NULL;
   if (!facts || facts->count != 1) return invalid;
   *handle = pe_module_handles(resident)[facts->first];
-  if (normalized) *normalized = found->normalized;
+  if (out) *out = found;
   return cudaSuccess;
 }
 

@@ -75,6 +75,7 @@ int cudaBindTexture2D(size_t *offset, const textureReference *reference, const v
                       size_t width, size_t height, size_t pitch);
 int cudaBindTextureToArray(const textureReference *reference, const void *array, const channels *format);
 int cudaUnbindTexture(const textureReference *reference);
+int cudaGetTextureAlignmentOffset(size_t *offset, const textureReference *reference);
 int cudaGetTextureReference(const textureReference **out, const void *symbol);
 int cudaBindSurfaceToArray(const void *reference, const void *array, const channels *format);
 int cudaCreateTextureObject(uint64_t *out, const resource *what, const reading *how, const void *view);
@@ -124,6 +125,14 @@ static void register_all(const char *path) {
   __cudaRegisterFatBinaryEnd(handle);
 }
 
+/* What the reference was bound with; SIZE_MAX: it is not. */
+static size_t offset_of(const textureReference *reference) {
+  size_t offset = 1;
+  int error = cudaGetTextureAlignmentOffset(&offset, reference);
+  CHECK(!error || (error == 19 && offset == 1));
+  return error ? SIZE_MAX : offset;
+}
+
 static float *launch_reader(const char *kernel, dim3 block, unsigned first) {
   static float found[TEXELS];
   void *out;
@@ -146,17 +155,21 @@ static void textures(void) {
   CHECK(cudaBindTexture(NULL, &line, (char *)memory + 16, &floats, 64));
   CHECK(!cudaBindTexture(&offset, &line, (char *)memory + 16, &floats, 64) && offset == 16);
   CHECK(launch_reader(&read_line, (dim3){16, 1, 1}, offset / 4)[2] == 9.0f);
+  CHECK(offset_of(&line) == 16 && offset_of(&image) == SIZE_MAX && cudaGetTextureAlignmentOffset(NULL, &line) == 1);
   CHECK(!cudaMallocArray(&array, &floats, WIDTH, HEIGHT, 0));
   CHECK(!cudaMemcpy2DToArray(array, 0, 0, texels, 4 * WIDTH, 4 * WIDTH, HEIGHT, TO_DEVICE));
   CHECK(!cudaBindTextureToArray(&image, array, &floats));
   CHECK(!cudaMallocPitch(&rows, &pitch, WIDTH, HEIGHT));
   CHECK(!cudaMemcpy2D(rows, pitch, levels, WIDTH, WIDTH, HEIGHT, TO_DEVICE));
   CHECK(!cudaBindTexture2D(&offset, &bytes, rows, &small, WIDTH, HEIGHT, pitch));
+  CHECK(!offset_of(&image) && !offset_of(&bytes) &&
+        cudaGetTextureAlignmentOffset(&offset, (textureReference *)&canvas) == 18);
   float *both = launch_reader(&read_images, (dim3){WIDTH, HEIGHT, 1}, 0);
   for (int i = 0; i < TEXELS; i++) CHECK(both[i] == texels[i] + (float)levels[i] / 255);
   const textureReference *found = NULL;
   CHECK(!cudaGetTextureReference(&found, &image) && found == &image && cudaGetTextureReference(&found, &canvas) == 18);
-  CHECK(!cudaUnbindTexture(&image) && cudaUnbindTexture((textureReference *)&read_line) == 18);
+  CHECK(!cudaUnbindTexture(&image) && offset_of(&image) == SIZE_MAX && offset_of(&line) == 16);
+  CHECK(cudaUnbindTexture((textureReference *)&read_line) == 18);
 }
 
 static void surfaces(void) {
