@@ -15,7 +15,6 @@ from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.streams import streams
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import needs_laps
-from ptxemu.device.uses import in_words
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph
 from ptxemu.ir.ops import Function, Reg
@@ -197,7 +196,7 @@ class Uses(Notes):
     def of_graph(self) -> Iterable[str]:
         for (variable, offset), use in self.found.items():
             place = f"@{variable.name}" + (f" + {offset}" if offset else "")
-            yield f"{place}: {in_words(use)}{', as numbers' if use.numeric else ''}"
+            yield f"{place}: {use}{', as numbers' if use.numeric else ''}"
 
 
 GRAPHS: dict[str, Callable[[Subject], Notes]] = {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-
-import numpy as np
+from collections.abc import Sequence
 
 # A large frame is touched page by page on the way down ("probe-stack"), to an end that is computed first: in r11 or x9.
 X86 = re.compile(rb"\x49\x89\xe3\x49\x81\xeb(.{4})", re.DOTALL)  # mov %rsp, %r11; sub $bytes, %r11
@@ -21,18 +20,18 @@ def largest_frame(code: bytes) -> int:
     if machine == X86_64_MACHINE:
         sizes = [struct.unpack("<I", size)[0] for size in X86.findall(code)]
     elif machine == AARCH64_MACHINE:
-        sizes = _aarch64(np.frombuffer(code[: len(code) & -4], "<u4"))
+        sizes = _aarch64(struct.unpack_from(f"<{len(code) // 4}I", code))
     else:
         sizes = []
     return max(sizes, default=0) + SMALL
 
 
-def _aarch64(words: np.ndarray) -> list[int]:
+def _aarch64(words: Sequence[int]) -> list[int]:
     sizes = []
-    for first in np.flatnonzero((words & ~np.uint32(AARCH64_PAGES)) == AARCH64_FIRST):
-        total, place, kind = 0, int(first), AARCH64_FIRST
-        while place < len(words) and int(words[place]) & ~AARCH64_PAGES == kind:
-            total += (int(words[place]) & AARCH64_PAGES) << 2
+    for first in (place for place, word in enumerate(words) if word & ~AARCH64_PAGES == AARCH64_FIRST):
+        total, place, kind = 0, first, AARCH64_FIRST
+        while place < len(words) and words[place] & ~AARCH64_PAGES == kind:
+            total += (words[place] & AARCH64_PAGES) << 2
             place, kind = place + 1, AARCH64_NEXT
         sizes.append(total)
     return sizes

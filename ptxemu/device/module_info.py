@@ -11,6 +11,10 @@ from ptxemu.ir.types import OPAQUE
 
 GLOBAL, CONST, HANDLE = "global", "const", "handle"
 POINTER_USE = "pointer"
+C_NAMES = {
+    "u8": "unsigned char", "s8": "signed char", "u16": "unsigned short", "s16": "short", "u32": "unsigned", "s32": "int",
+    "u64": "unsigned long", "s64": "long", "f16": "half", "f32": "float", "f64": "double",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,17 @@ class Use:
     reads: bool
     writes: bool
     numeric: bool
+
+    def __str__(self) -> str:
+        """``float*, read``, ``surface 2d, written``, ``texture 2d, f32``."""
+        if self.kind == POINTER_USE:
+            what = f"{C_NAMES.get(self.element, self.element)}*" if self.element else POINTER_USE
+        else:
+            what = f"{self.kind} {self.geometry}".strip()
+        if self.kind == "texture":
+            return f"{what}, {self.element}" if self.element else what
+        done = [word for word, is_so in (("read", self.reads), ("written", self.writes)) if is_so]
+        return ", ".join([what, *([" and ".join(done)] if done else [])])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ptxemu.device.module_info import POINTER_USE, Parameter
-from ptxemu.device.uses import in_words
 from ptxemu.ir.types import TYPES
 from ptxemu.text.errors import InputError, shown
 
@@ -88,7 +87,7 @@ def _expected(parameter: Parameter) -> str:
     if not parameter.uses:
         return "an integer"
     use = parameter.uses[0]
-    return f"{'an array, a buffer or an address' if use.kind == POINTER_USE else f'a {use.kind}'} ({in_words(use)})"
+    return f"{'an array, a buffer or an address' if use.kind == POINTER_USE else f'a {use.kind}'} ({use})"
 
 
 def _pack_float(parameter: Parameter, value: object, where: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What kernels do with their arguments, in words, and whether an argument is something else."""
+"""Whether an argument is something else than what the kernel uses it as."""
 
 from __future__ import annotations
 
@@ -11,34 +11,18 @@ from ptxemu.device.dtypes import SMALL_FLOATS
 from ptxemu.device.module_info import POINTER_USE, Use
 from ptxemu.ir.types import TYPES
 
-C_NAMES = {
-    "u8": "unsigned char", "s8": "signed char", "u16": "unsigned short", "s16": "short", "u32": "unsigned", "s32": "int",
-    "u64": "unsigned long", "s64": "long", "f16": "half", "f32": "float", "f64": "double",
-}  # fmt: skip
 RAW = np.dtype(np.uint8)  # memory of any type
 SHORT = 2  # bytes of floats that programs hold as integers, as NumPy lacks their types
-
-
-def in_words(use: Use) -> str:
-    """``float*, read``, ``surface 2d, written``, ``texture 2d, f32``."""
-    if use.kind == POINTER_USE:
-        what = f"{C_NAMES.get(use.element, use.element)}*" if use.element else POINTER_USE
-    else:
-        what = f"{use.kind} {use.geometry}".strip()
-    if use.kind == "texture":
-        return f"{what}, {use.element}" if use.element else what
-    done = [word for word, is_so in (("read", use.reads), ("written", use.writes)) if is_so]
-    return ", ".join([what, *([" and ".join(done)] if done else [])])
 
 
 def mismatch(use: Use, kind: str, dtype: np.dtype[Any] | None = None) -> str:
     """Why an argument, an image of a kind or a pointer to elements of ``dtype``, is not what the kernel uses; or nothing."""
     if use.kind != kind:
         given = "an array" if kind == POINTER_USE else f"a {kind}"
-        return f"the kernel uses it as {in_words(use)}, but it is {given}"
+        return f"the kernel uses it as {use}, but it is {given}"
     if dtype is None or suits(use, dtype):
         return ""
-    return f"the kernel uses it as {in_words(use)}, but the array has {dtype.name}"
+    return f"the kernel uses it as {use}, but the array has {dtype.name}"
 
 
 @lru_cache(maxsize=1024)

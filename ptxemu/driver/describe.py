@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator
-
-import numpy as np
 
 from ptxemu.analysis.parameters import uses_of
 from ptxemu.device.module_info import (
@@ -55,9 +54,7 @@ def describe(module: Module) -> ModuleInfo:
 def _lines(parts: Iterable[SourceFile]) -> Iterator[TextLines]:
     start = 0
     for part in parts:
-        letters = np.frombuffer(part.text.encode("utf-32-le", "surrogatepass"), "<u4")
-        ends = np.flatnonzero(letters == ord("\n")) + 1
-        yield TextLines(start, (np.concatenate(([0], ends)) + start).astype("<u4").tobytes())
+        yield TextLines(start, struct.pack(f"<{len(part.starts)}I", *(start + line for line in part.starts)))
         start += len(part.text)
 
 

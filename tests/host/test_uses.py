@@ -11,7 +11,6 @@ import pytest
 import ptxemu
 from ptxemu import DtypeWarning, InputError
 from ptxemu.case import read_case, run_case
-from ptxemu.device.uses import in_words
 from tests.support import api_kernels as ptx
 
 KERNEL = """
@@ -34,7 +33,7 @@ def kernel(body: str, **options):
 
 def use(body: str) -> str:
     found = kernel(body).info.parameters[0].use_at(0)
-    return in_words(found) if found else ""
+    return str(found) if found else ""
 
 
 @pytest.mark.parametrize(
@@ -87,7 +86,7 @@ def test_a_call_may_do_anything():
 def test_members_of_structs():
     text = ptx.STRUCT
     (found,) = ptxemu.loads(text)["poke"].info.parameters[0].uses
-    assert (found.offset, in_words(found)) == (8, "float*, written")
+    assert (found.offset, str(found)) == (8, "float*, written")
     with pytest.warns(DtypeWarning, match=r"\(p\), member 2 at byte 8: the kernel uses it as float\*, written, but .* int32"):
         ptxemu.loads(text)["poke"][1, 1]([np.uint32(0), np.float32(1), np.zeros(4, np.int32)])
 

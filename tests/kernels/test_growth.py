@@ -4,6 +4,7 @@ with thousands of an instruction run."""
 from __future__ import annotations
 
 import re
+import struct
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -180,6 +181,20 @@ def test_frames_of_an_object(size: int) -> None:
       ret void
     }}"""
     assert size <= largest_frame(jit.compile_object(text, None, FAST)) <= size + 2 * SMALL
+
+
+def test_frames_of_aarch64() -> None:
+    """``sub x9, sp, #pages, lsl #12`` and ``sub x9, x9, ...`` behind it, as the manual encodes them; the largest frame counts."""
+
+    def subtract(source: int, pages: int) -> int:
+        return 0xD1000000 | 1 << 22 | pages << 10 | source << 5 | 9
+
+    nothing, of_stack, of_rest = 0xD503201F, 31, 9
+    small, large = [subtract(of_rest, 99), nothing, subtract(of_stack, 5)], [subtract(of_stack, 4095), subtract(of_rest, 7)]
+    code = [*small, nothing, *large, nothing]
+    head = struct.pack("<18xH44x", 183)
+    assert largest_frame(head + struct.pack("<7I2x", *code)) == (4102 << 12) + SMALL
+    assert largest_frame(head + struct.pack("<2I", *code[:2])) == SMALL
 
 
 def test_frame_larger_than_a_small_stack() -> None:

@@ -13,7 +13,6 @@ import click
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.programs import read_programs
 from ptxemu.device.module_info import KernelInfo, ModuleInfo, Parameter, Use
-from ptxemu.device.uses import in_words
 from ptxemu.dialects import PTX, find, of_file
 from ptxemu.driver.compile import front_of
 from ptxemu.driver.describe import describe
@@ -168,7 +167,7 @@ def _kernel(info: KernelInfo) -> dict[str, Any]:
 
 
 def _use(use: Use) -> dict[str, Any]:
-    return {**asdict(use), "text": in_words(use)}
+    return {**asdict(use), "text": str(use)}
 
 
 def type_text(parameter: Parameter) -> str:
