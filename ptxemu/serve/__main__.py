@@ -26,14 +26,14 @@ def main(arguments: list[str]) -> int:
     channel = Channel(stream)
     channel.send([HELLO])
 
-    from ptxemu.cache import Cache
-    from ptxemu.driver import compile, jit
-    from ptxemu.serve.server import Server, deadline_from_environment
-    from ptxemu.syntax import parser
+    from ptxemu.process.gc_pause import collector_paused
 
-    # what every worker needs is imported once, before they are forked
-    assert compile and parser
-    jit.host()
+    with collector_paused():
+        from ptxemu.cache import Cache
+        from ptxemu.serve.server import Server, deadline_from_environment
+        from ptxemu.serve.warm import warm
+
+        warm()
     Server(channel, Cache.from_environment(), deadline_from_environment()).run()
     return 0
 

@@ -108,6 +108,25 @@ def test_start_up_imports_no_compiler():
     assert done.stdout == "[]\n"
 
 
+def test_the_compile_server_imports_no_numpy():
+    """Nor do its workers: programs wait for them, and NumPy is a quarter of what they would import."""
+    code = """if 1:
+    import sys
+    from ptxemu.serve.server import Server
+    from ptxemu.serve.warm import KERNEL, warm
+    warm()
+    before = set(sys.modules)
+    from ptxemu.cache import Cache
+    from ptxemu.driver.program import Program, Settings
+    from ptxemu.text.source import SourceFile
+    program = Program(SourceFile("<module>", KERNEL), Settings(), Cache(None))
+    assert program.code("k", (32, 1, 1)).final and Server
+    print("numpy" in sys.modules, sorted(name for name in set(sys.modules) - before if name.startswith("ptxemu")))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False []\n"
+
+
 def test_the_interpreter_shares_nothing_of_the_compiler():
     """Of the lowerings only those that are elementwise, which are loaded by name."""
     shared = {"lower.core.emit", "lower.core.float_bits", "lower.core.layout", "driver.requirements", "driver.program"}
