@@ -252,35 +252,6 @@ PX_API CUresult cuStreamBeginCapture(CUstream stream) {
   return cuStreamBeginCapture_v2(stream, GLOBAL);
 }
 
-PX_API CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count) {
-  return cuGraphAddDependencies_v2(graph, from, to, NULL, count);
-}
-
-PX_API CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count) {
-  return cuGraphRemoveDependencies_v2(graph, from, to, NULL, count);
-}
-
-PX_API CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count) {
-  return cuGraphGetEdges_v2(graph, from, to, NULL, count);
-}
-
-PX_API CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count) {
-  return cuGraphNodeGetDependencies_v2(node, nodes, NULL, count);
-}
-
-PX_API CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count) {
-  return cuGraphNodeGetDependentNodes_v2(node, nodes, NULL, count);
-}
-
-PX_API CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status, unsigned long long *id, CUgraph *graph,
-                                          const CUgraphNode **nodes, size_t *count) {
-  return cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, NULL, count);
-}
-
-PX_API CUresult cuStreamGetCaptureInfo(CUstream stream, int *status, unsigned long long *id) {
-  return cuStreamGetCaptureInfo_v3(stream, status, id, NULL, NULL, NULL, NULL);
-}
-
-PX_API CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags) {
-  return cuStreamUpdateCaptureDependencies_v2(stream, nodes, NULL, count, flags);
-}
+#define NAME(function) cu##function
+#define RESULT CUresult
+#include "without_data.h"
