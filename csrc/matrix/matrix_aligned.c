@@ -183,9 +183,15 @@ static __attribute__((noinline)) void add_long_rows(const pe_mma_site *site, uin
 /* What holds the sums of a block: floats, 32 bits, or mostly 32 bits. */
 enum { FEW, WORDS, LONG };
 
+/* Of two significands, in 64ths: those of 8 bits and fewer are 1.875 at most. */
+PE_INLINE uint32_t most_of_product(uint32_t type) {
+  return type == PE_TYPE_F16 || type == PE_TYPE_BF16 || type == PE_TYPE_TF32 ? 4 * 64 : 15 * 15;
+}
+
 PE_INLINE int size_of_sums(const pe_mma_site *site) {
   if (site->fraction <= FEW_BITS && site->block <= CHUNK && !is_half(site)) return FEW;
-  return (uint64_t)(4 * site->block + 2) << site->fraction <= 1u << 31 ? WORDS : LONG; /* C is below 2 */
+  uint32_t most = site->block * most_of_product(site->a) + 2 * 64; /* C is below 2 */
+  return (uint64_t)most << site->fraction <= 64ull << 31 ? WORDS : LONG;
 }
 
 /* Four rows of sums of `count` products more. */
@@ -272,11 +278,6 @@ PE_INLINE f32x8 add_chain(const pe_mma_site *site, const float *a, const float *
   return c + (((0.0f + products[0] + products[1]) + products[2]) + products[3]);
 }
 
-PE_INLINE bool is_tame(f32x8 c) {
-  i32x8 exponents = exponents_of(c, -126);
-  return !any((exponents > TAME_MOST) | ((exponents < TAME_LEAST) & (exponents != NOTHING)));
-}
-
 /* The addition of C at the end. A sum of two f16, rounded to f32, has the f16 that it has exactly. */
 PE_INLINE f32x8 added(const pe_mma_site *site, f32x8 c, f32x8 sum) {
   f32x8 x = c + sum;
@@ -320,25 +321,23 @@ PE_INLINE void add_block(const pe_mma_site *site, bool tame, const terms *left, 
 }
 
 PE_INLINE bool are_tame(const float *sums, uint32_t count) {
-  bool tame = true;
-  for (uint32_t i = 0; i < count; i += TILE) tame = tame && is_tame(load_floats(sums + i));
-  return tame;
+  i32x8 wild = {0};
+  for (uint32_t i = 0; i < count; i += TILE) {
+    i32x8 exponents = exponents_of(load_floats(sums + i), -126);
+    wild |= (exponents > TAME_MOST) | ((exponents < TAME_LEAST) & (exponents != NOTHING));
+  }
+  return !any(wild);
 }
 
 PE_FUSED void pe_add_aligned(const pe_mma_site *site, uint32_t down, uint32_t across, const float *a, const uint8_t *chosen,
                              const float *b, float *sums) {
   terms left, right;
-  uint8_t ordered[MAX_TERMS];
-  bool chain = site->flags & PE_MMA_CHAIN, pairs = site->flags & PE_MMA_PAIRS;
+  bool chain = site->flags & PE_MMA_CHAIN, from_zero = site->flags & PE_MMA_PAIRS;
   uint32_t held = pe_held_along(site);
   int32_t least_left = least_exponent(site, site->a), least_right = least_exponent(site, site->b);
-  make_terms(least_left, down, held, pairs, a, &left);
-  make_terms(least_right, across, site->k, pairs && !chosen, b, &right);
-  if (pairs && chosen) {
-    order_pairs(down, held, sizeof *chosen, chosen, ordered);
-    chosen = ordered;
-  }
-  bool tame = !chain && left.tame && right.tame && (pairs || are_tame(sums, down * across * TILE * TILE));
+  make_terms(least_left, down * held * TILE, a, &left);
+  make_terms(least_right, across * site->k * TILE, b, &right);
+  bool tame = !chain && left.tame && right.tame && (from_zero || are_tame(sums, down * across * TILE * TILE));
   if (!tame && !chain) {
     make_significands(least_left, down * held * TILE, &left);
     make_significands(least_right, across * site->k * TILE, &right);

@@ -31,15 +31,17 @@ static uint32_t metadata(const pe_mma_site *site, const uint32_t *e, uint32_t ro
   return e[row % TILE * 4 + lane % 4] >> shift & 15;
 }
 
-/* The row of B that each element of A multiplies, in blocks of k / 2 rows as A's. */
+/* The row of B that each element of A multiplies, in blocks of k / 2 rows as A's and in their order. */
 static void choose_rows(const pe_mma_site *site, const uint32_t *e, uint8_t *to) {
   uint32_t columns = tile_columns(site->a);
   uint32_t group = columns == 32 ? 2 : 1; /* 4-bit elements come in pairs */
   uint32_t chunk_size = columns == 4 ? 2 : 4 * group, chunks = site->k / chunk_size;
+  bool pairs = site->flags & PE_MMA_PAIRS;
   for (uint32_t row = 0; row < site->m; row++)
     for (uint32_t chunk = 0; chunk < chunks; chunk++) {
       uint32_t bits = metadata(site, e, row, chunk, chunks, columns >= 16), first = chunk * chunk_size;
-      uint8_t *out = to + (row / TILE * site->k + first) / 2 * TILE + row % TILE;
+      uint32_t place = pairs ? chunk / 2 * 2 + chunk % 2 * chunks : first / 2;
+      uint8_t *out = to + (row / TILE * site->k / 2 + place) * TILE + row % TILE;
       if (columns == 4) { /* 1:2, of which each index names one half */
         *out = (uint8_t)(first + (bits >> 1 & 1));
         continue;
@@ -241,7 +243,10 @@ PE_FUSED static void count_bits(const pe_mma_site *site, const pe_operands *on, 
 
 static void read_left(const pe_mma_site *site, const pe_operands *on, float *to) {
   uint32_t held = pe_held_along(site);
-  read_floats(site->a, site->m / TILE, held, false, on->a, to);
+  if (site->flags & PE_MMA_PAIRS)
+    read_pairs(site->a, site->m / TILE, held, false, on->a, to);
+  else
+    read_floats(site->a, site->m / TILE, held, false, on->a, to);
   for (uint32_t i = 0; site->flags & PE_MMA_NEGATE && i < site->m * held; i++) to[i] = -to[i];
 }
 
@@ -282,7 +287,10 @@ static void multiply_aligned(const pe_mma_site *site, const pe_operands *on) {
   bool sparse = site->flags & PE_MMA_SPARSE;
   read_left(site, on, left);
   if (sparse) choose_rows(site, on->metadata, chosen);
-  read_floats(site->b, across, site->k, true, on->b, right);
+  if (site->flags & PE_MMA_PAIRS && !sparse)
+    read_pairs(site->b, across, site->k, true, on->b, right);
+  else
+    read_floats(site->b, across, site->k, true, on->b, right);
   read_sums(site->c, down * across, on->c, sums);
   pe_add_aligned(site, down, across, left, sparse ? chosen : NULL, right, sums);
   write_sums(site->d, down * across, sums, on->d);

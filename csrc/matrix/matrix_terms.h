@@ -19,8 +19,8 @@ typedef struct terms {
   const float *values;
   uint8_t codes[MAX_TERMS]; /* their exponents and CODE, or 0 for zero */
   bool tame;
-  float own[MAX_TERMS];         /* values that stand in another order, or significands */
-  int32_t exponents[MAX_TERMS]; /* of what is not tame */
+  float own[MAX_TERMS];         /* significands, */
+  int32_t exponents[MAX_TERMS]; /* and their exponents, of what is not tame */
 } terms;
 
 PE_INLINE i32x8 choose(i32x8 mask, i32x8 yes, i32x8 no) { return (yes & mask) | (no & ~mask); }
@@ -37,9 +37,10 @@ PE_INLINE u8x32 smaller_bytes(u8x32 x, u8x32 y) {
   for (int i = 0; i < 32; i++) x[i] = x[i] < y[i] ? x[i] : y[i];
   return x;
 }
+/* This one is not, but inside of functions that are small. */
 PE_INLINE i32x8 absolute(i32x8 x) {
-  for (int i = 0; i < 8; i++) x[i] = x[i] < 0 ? (int32_t)(0 - (uint32_t)x[i]) : x[i];
-  return x;
+  u32x8 negative = (u32x8)(x < 0);
+  return (i32x8)(((u32x8)x ^ negative) - negative);
 }
 PE_INLINE i32x8 splat(int32_t x) { return (i32x8){x, x, x, x, x, x, x, x}; }
 PE_INLINE f32x8 blend(i32x8 mask, f32x8 yes, f32x8 no) { return (f32x8)choose(mask, (i32x8)yes, (i32x8)no); }
@@ -73,15 +74,6 @@ static int32_t least_exponent(const pe_mma_site *site, uint32_t type) {
     case PE_TYPE_E2M1: return 0;
     default: return -126;
   }
-}
-
-/* Blocks of k rows of 8 elements of so many bytes: the first two rows of every four before all others. */
-PE_INLINE void order_pairs(uint32_t blocks, uint32_t k, size_t size, const void *from, void *to) {
-  size_t pair = 2 * TILE * size;
-  uint8_t *out = to;
-  for (const uint8_t *block = from, *end = block + blocks * k / 2 * pair; block < end; block += k / 2 * pair)
-    for (uint32_t second = 0; second < 2; second++)
-      for (uint32_t x = second; x < k / 2; x += 2, out += pair) memcpy(out, block + x * pair, pair);
 }
 
 /* The biased exponents of four rows of 8 floats, one byte each. */
@@ -119,14 +111,8 @@ PE_INLINE bool make_codes(const float *from, uint32_t count, int32_t least, bool
   return !subnormal && !any((i32x8)((most > 127 + TAME) | (fewest < 127 - TAME)));
 }
 
-/* Of so many blocks of k rows; `pairs`: in the order of PE_MMA_PAIRS. */
-PE_INLINE void make_terms(int32_t least, uint32_t blocks, uint32_t k, bool pairs, const float *from, terms *to) {
-  uint32_t count = blocks * k * TILE;
+PE_INLINE void make_terms(int32_t least, uint32_t count, const float *from, terms *to) {
   to->values = from;
-  if (pairs) {
-    order_pairs(blocks, k, sizeof *from, from, to->own);
-    to->values = to->own;
-  }
   to->tame = least < -TAME ? make_codes(to->values, count, least, true, to->codes)
                            : make_codes(to->values, count, least, false, to->codes);
 }

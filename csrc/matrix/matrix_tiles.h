@@ -11,15 +11,17 @@ typedef struct columns {
 
 /* The words of the 8 rows of a tile, with `halves` in the order 0 2 4 6 1 3 5 7 of rows. */
 PE_INLINE columns tile_columns_of(const uint32_t *tile, bool halves) {
-  u32x8 rows[4];
-  for (uint32_t i = 0; i < 4; i++) memcpy(rows + i, tile + i * TILE, sizeof *rows); /* all at once would go through memory */
-#define PAIR(X, Y, W) __builtin_shufflevector(X, Y, W, 8 + W, 4 + W, 12 + W, W, 8 + W, 4 + W, 12 + W)
-#define COLUMN(W)                                                                                                  \
-  halves ? __builtin_shufflevector(PAIR(rows[0], rows[1], W), PAIR(rows[2], rows[3], W), 0, 1, 8, 9, 2, 3, 10, 11) \
-         : __builtin_shufflevector(PAIR(rows[0], rows[1], W), PAIR(rows[2], rows[3], W), 0, 2, 1, 3, 8, 10, 9, 11)
-  return (columns){{COLUMN(0), COLUMN(1), COLUMN(2), COLUMN(3)}};
-#undef COLUMN
-#undef PAIR
+  u32x4 row[TILE];
+  u32x8 rows[TILE_WORDS];
+  memcpy(row, tile, sizeof row);
+  for (uint32_t i = 0; i < 4; i++) rows[i] = halves ? JOINED(row[2 * i], row[2 * i + 1]) : JOINED(row[i], row[i + 4]);
+#define UPPER(X, Y) __builtin_shufflevector(X, Y, 2, 10, 3, 11, 6, 14, 7, 15)
+#define LOWER(X, Y) __builtin_shufflevector(X, Y, 0, 8, 1, 9, 4, 12, 5, 13)
+  u32x8 even = LOWER(rows[0], rows[2]), odd = LOWER(rows[1], rows[3]);
+  u32x8 upper_even = UPPER(rows[0], rows[2]), upper_odd = UPPER(rows[1], rows[3]);
+  return (columns){{LOWER(even, odd), UPPER(even, odd), LOWER(upper_even, upper_odd), UPPER(upper_even, upper_odd)}};
+#undef LOWER
+#undef UPPER
 }
 
 PE_INLINE void *store_row(void *to, f32x8 x, bool floats) {
@@ -46,10 +48,22 @@ PE_INLINE bool has_specials(uint32_t type, columns columns) {
   return any((i32x8)bytes | (i32x8)halves);
 }
 
-#define WIDEN(NAME, BITS)                                                                                                  \
-  do                                                                                                                       \
-    for (uint32_t w = 0; w < TILE_WORDS; w++)                                                                              \
-      for (uint32_t e = 0; e < 32; e += BITS) to = store_row(to, from_##NAME(columns.word[w] << (32 - BITS - e)), floats); \
+/* Where the next elements of a tile's rows go: all of them to the first place, or with `pairs` the elements 2 and 3 of every four
+ * to the second one. */
+typedef struct places {
+  void *first, *second;
+} places;
+
+#define WIDEN(NAME, BITS)                                            \
+  do                                                                 \
+    for (uint32_t w = 0; w < TILE_WORDS; w++)                        \
+      for (uint32_t e = 0; e < 32; e += BITS) {                      \
+        f32x8 row = from_##NAME(columns.word[w] << (32 - BITS - e)); \
+        if (pairs && e >= 16)                                        \
+          places->second = store_row(places->second, row, floats);   \
+        else                                                         \
+          places->first = store_row(places->first, row, floats);     \
+      }                                                              \
   while (0)
 
 #define WIDEN_FLOATS(TYPE, NAME, BITS) \
@@ -59,7 +73,7 @@ PE_INLINE bool has_specials(uint32_t type, columns columns) {
     WIDEN(finite_##NAME, BITS)
 
 /* A tile as rows of 8 floats or doubles, one for each k. */
-PE_INLINE void widen(uint32_t type, columns columns, bool floats, void *to) {
+PE_INLINE void widen(uint32_t type, columns columns, bool floats, bool pairs, places *places) {
   switch (type) {
     case PE_TYPE_F16: WIDEN_FLOATS(PE_TYPE_F16, f16, 16); break;
     case PE_TYPE_BF16: WIDEN(bf16, 16); break;
@@ -76,9 +90,11 @@ PE_INLINE void widen(uint32_t type, columns columns, bool floats, void *to) {
   }
 }
 
-PE_INLINE void widen_f64(const double *tile, bool halves, double *to) {
+PE_INLINE void widen_f64(const double *tile, bool halves, places *places) {
+  double *to = places->first;
   for (uint32_t i = 0; i < TILE; i++)
     for (uint32_t w = 0; w < TILE_WORDS; w++) to[w * TILE + (halves ? i / 2 + i % 2 * 4 : i)] = tile[i * TILE_WORDS + w];
+  places->first = to + TILE * TILE_WORDS;
 }
 
 /* Elements in a tile's row. */
@@ -94,26 +110,35 @@ static uint32_t tile_columns(uint32_t type) {
   }
 }
 
-/* A, or B with `halves`, as blocks of k rows.  `rows` counts tiles. */
-PE_INLINE void read_tiles(uint32_t type, uint32_t rows, uint32_t k, bool halves, bool floats, fragment from, void *to) {
-  uint32_t columns = tile_columns(type), along = k / columns;
-  size_t size = columns * TILE * (floats ? sizeof(float) : sizeof(double));
-  for (uint32_t i = 0; i < rows; i++)
-    for (uint32_t j = 0; j < along; j++, to = (uint8_t *)to + size) {
+/* A, or B with `halves`, as blocks of k rows, with `pairs` those of the elements 0 and 1 of every four before all others.  `rows`
+ * counts tiles. */
+PE_INLINE void read_tiles(uint32_t type, uint32_t rows, uint32_t k, bool halves, bool floats, bool pairs, fragment from,
+                          void *to) {
+  uint32_t along = k / tile_columns(type);
+  size_t size = k * TILE * (floats ? sizeof(float) : sizeof(double));
+  for (uint32_t i = 0; i < rows; i++, to = (uint8_t *)to + size) {
+    places places = {to, (uint8_t *)to + size / 2};
+    for (uint32_t j = 0; j < along; j++) {
       const void *tile = register_at(from, halves ? pe_tile_b(i, j, along) : pe_tile_a(i, j, rows));
       if (type == PE_TYPE_F64)
-        widen_f64(tile, halves, to);
+        widen_f64(tile, halves, &places);
       else
-        widen(type, tile_columns_of(tile, halves), floats, to);
+        widen(type, tile_columns_of(tile, halves), floats, pairs, &places);
     }
+  }
 }
 
 PE_FUSED static void read_doubles(uint32_t type, uint32_t rows, uint32_t k, bool halves, fragment from, double *to) {
-  read_tiles(type, rows, k, halves, false, from, to);
+  read_tiles(type, rows, k, halves, false, false, from, to);
 }
 
 PE_FUSED static void read_floats(uint32_t type, uint32_t rows, uint32_t k, bool halves, fragment from, float *to) {
-  read_tiles(type, rows, k, halves, true, from, to);
+  read_tiles(type, rows, k, halves, true, false, from, to);
+}
+
+/* For PE_MMA_PAIRS, which those have that are multiplied as f16. */
+PE_FUSED static void read_pairs(uint32_t type, uint32_t rows, uint32_t k, bool halves, fragment from, float *to) {
+  read_tiles(type == PE_TYPE_E5M2 ? PE_TYPE_E5M2 : PE_TYPE_E4M3, rows, k, halves, true, true, from, to);
 }
 
 #endif

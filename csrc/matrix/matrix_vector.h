@@ -16,6 +16,7 @@ typedef uint16_t u16x16 __attribute__((vector_size(32)));
 typedef double f64x4 __attribute__((vector_size(32)));
 typedef uint64_t u64x4 __attribute__((vector_size(32)));
 typedef int64_t i64x4 __attribute__((vector_size(32)));
+typedef uint64_t u64x2 __attribute__((vector_size(16)));
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
 typedef int32_t i32x4 __attribute__((vector_size(16)));
 typedef float f32x4 __attribute__((vector_size(16)));
@@ -28,8 +29,8 @@ typedef float words4 __attribute__((vector_size(16), aligned(4)));
 #define JOINED(LOW, HIGH) __builtin_shufflevector(LOW, HIGH, 0, 1, 2, 3, 4, 5, 6, 7)
 
 PE_INLINE bool any(i32x8 mask) {
-  u64x4 words = (u64x4)mask;
-  return (words[0] | words[1] | words[2] | words[3]) != 0;
+  u64x2 words = (u64x2)(LOW(mask) | HIGH(mask));
+  return (words[0] | words[1]) != 0;
 }
 
 /* ---- from elements ---- */

@@ -49,6 +49,17 @@ def test_whose_sums_a_program_gets() -> None:
         assert _sum(device=device) == 0
 
 
+def test_sums_of_the_largest_significands() -> None:
+    """32 products of 1.875 * 1.875 of e4m3, and C; no sum of sixteen at once with C before them may leave 32 bits."""
+    text = kernel("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
+    below_two = np.float32(2 - 2**-23)
+    for sign, b in ((1, 0x3F3F3F3F), (-1, 0xBFBFBFBF)):
+        left, right = np.full((1, 128), 0x3F3F3F3F, np.uint32), np.full((1, 64), b, np.uint32)
+        c, d = np.full((1, 128), sign * below_two, np.float32), np.zeros((1, 128), np.float32)
+        ptxemu.loads(text, like="sm_90")["k"][1, 32](left, right, c, d)
+        assert set(d[0].tolist()) == {sign * float(np.float32(32 * 1.875**2 + float(below_two)))}
+
+
 @pytest.mark.parametrize("like", ["sm_1", "ampere", "sm_89x", 89, None, "exact "])
 def test_what_nothing_can_be_like(like: object) -> None:
     with pytest.raises(InputError, match="like must be an architecture such as sm_89 or exact"):
