@@ -12,7 +12,6 @@
 /* CDEF BEGIN */
 typedef struct pe_launch pe_launch;
 
-/* What one warp of JIT code sees.  Python reads the fields of all structs through cffi: never repeat them elsewhere. */
 /* Where a worker has a twin (twin.h), which compiled code adds to by itself; all 0 without one. */
 typedef struct pe_apart {
   uint64_t first, bytes; /* of the allocation that it is of */
@@ -20,6 +19,7 @@ typedef struct pe_apart {
   uint64_t sums[2];      /* the bytes again, of a twin of words of 4 bytes, and of 8; or 0 */
 } pe_apart;
 
+/* What one warp of JIT code sees.  Python reads the fields of all structs through cffi: never repeat them elsewhere. */
 typedef struct pe_warp {
   /* constant during a launch */
   uint64_t arena_base;  /* host address of the arena's first byte */
