@@ -127,7 +127,7 @@ static bool meets(pe_checker *checker, const pe_warp *w, const pe_memory_event *
   for (uint32_t warp = 0; cta->any && warp < PE_MAX_WARPS; warp++) {
     for (uint32_t i = 0; i < cta->of[warp].count; i++) {
       const pe_copy_side *side = &cta->of[warp].sides[i];
-      bool apart = address >= side->address + side->size || pe_sum(address, e->size) <= side->address;
+      bool apart = address >= pe_sum(side->address, side->size) || pe_sum(address, e->size) <= side->address;
       if (apart || !(side->writes || e->kind & PE_WRITE)) continue;
       tell(checker, w, e, lane, address, cta, warp, side);
       return true;
