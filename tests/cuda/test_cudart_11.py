@@ -11,7 +11,7 @@ import pytest
 from ptxemu.images.fatbin import PTX
 from ptxemu.process.cuda import environment, library_path
 from tests.cuda.test_linked_in import compiled, stand_ins
-from tests.serve.test_images import fat
+from tests.images.test_fatbin import fat
 from tests.support.places import TESTS
 
 DATA = TESTS / "cuda" / "version_11"

@@ -17,7 +17,7 @@ import pytest
 
 from ptxemu.images.fatbin import PTX
 from ptxemu.process.cuda import include_path, library_path
-from tests.serve.test_images import fat
+from tests.images.test_fatbin import fat
 from tests.support.kernel_tools import kernel
 from tests.support.places import KERNELS as PTX_FILES
 from tests.support.places import ROOT, TESTS

@@ -15,7 +15,7 @@ import pytest
 
 from ptxemu.images.fatbin import PTX
 from ptxemu.process.cuda import environment, library_path
-from tests.serve.test_images import fat
+from tests.images.test_fatbin import fat
 from tests.support.driver_api import POINTER, DriverError, call
 from tests.support.places import ROOT, TESTS
 

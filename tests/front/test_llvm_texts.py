@@ -39,7 +39,7 @@ NOTHING = "\t// .globl\tnothing\n.entry nothing()\n{\n\tret;\n                  
             [("-march=nvptx64", "-mcpu=sm_75")],
         ),
         ("; RUN: %if ptxas %{ llc < %s -mcpu=sm_80 | %ptxas-verify %}\n; RUN: llc < %s -mcpu=sm_80", [("-mcpu=sm_80",)]),
-        ("; RUN: llc < %s -mtriple=nvptx -mcpu=sm_90\n; RUN: llc < %s -mcpu=sm_120a -mattr=+ptx91", []),
+        ("; RUN: llc < %s -mtriple=nvptx -mcpu=sm_90\n; RUN: llc < %s -mcpu=sm_120a -mattr=+ptx96", []),
         ("; RUN: llc < %s -stop-after=finalize-isel\n; RUN: llc %s -filetype=null\n; RUN: opt -S %s | FileCheck %s", []),
     ],
 )

@@ -414,7 +414,7 @@ def test_load_errors(tmp_path: Path):
         ptxemu.load(tmp_path / "missing.ptx")
     with pytest.raises(InputError, match="is a directory"):
         ptxemu.load(tmp_path)
-    (tmp_path / "binary.ptx").write_bytes(b"\x7fELF\xff\xfe")
+    (tmp_path / "binary.ptx").write_bytes(b"\x7f\xff\xfe")
     with pytest.raises(InputError, match="not valid UTF-8"):
         ptxemu.load(tmp_path / "binary.ptx")
     (tmp_path / "zero.ptx").write_bytes(ptx.SAXPY.encode() + b"\0")
