@@ -16,6 +16,7 @@ from ptxemu.ir.graph import Block, Graph
 from ptxemu.ir.operations import OPERATIONS, type_class
 from ptxemu.ir.ops import BYPASSING, STRONG, MemoryAccess, Op
 from ptxemu.ir.strength import of_system
+from ptxemu.isa.table import LOADS_AND_STORES
 
 OF_THREADS = {"shared", "local", "const", "param"}
 """Spaces that are no device memory to other blocks."""
@@ -67,7 +68,7 @@ def _is_sum(op: Op, access: MemoryAccess) -> bool:
 
 def _is_plain(op: Op) -> bool:
     """Whether it is a load or a store in which no other thread takes part."""
-    return op.row.lower in ("ld", "st") and (STRONG | BYPASSING).isdisjoint(op.mods.values())
+    return op.row.lower in LOADS_AND_STORES and (STRONG | BYPASSING).isdisjoint(op.mods.values())
 
 
 def _is_beside(loop: Loop | None, sums: Collection[Block]) -> bool:

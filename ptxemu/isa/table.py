@@ -80,6 +80,8 @@ CLUSTER = "cluster"
 CLUSTER_SHARED = "shared::cluster"
 SPACES = frozenset({"global", "shared", "local", "tensor"})
 """Those that an address pattern may name in place of a qualifier."""
+LOADS_AND_STORES = frozenset({"ld", "st"})
+"""The lowerings of what only loads, or only stores, by each thread for itself."""
 
 
 class Qualifier(Struct, frozen=True):
