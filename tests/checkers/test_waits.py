@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import ptxemu
-from tests.checkers.planted import checked_device, found, program
-from tests.checkers.test_copies import COPY, ORDERED, OTHERS, PLACES, SHARED, TWO, UNDER_WAY
+from tests.checkers.planted import checked_device
+from tests.checkers.test_copies import COPY, ORDERED, OTHERS, PLACES, TWO, UNDER_WAY
+from tests.checkers.test_copies import messages as of_grid
 
 IN_SHARED = {body: said.replace(" of 0x9 to", " of") for body, said in UNDER_WAY.items() if "`x`" not in said}
 
@@ -16,9 +16,7 @@ careful = checked_device("memory,sync", workers=2)
 
 
 def messages(device: ptxemu.Device, body: str, grid: int = 1) -> list[str]:
-    x, y = device.empty(64, np.uint32, "x"), device.empty(64, np.uint32, "y")
-    text = program(body, SHARED).replace(";WAIT", ";\nWAIT")
-    return [str(finding) for finding in found(device, text, x, y, grid=grid, block=64)]
+    return of_grid(device, body, grid)
 
 
 @pytest.mark.parametrize("body", IN_SHARED)
