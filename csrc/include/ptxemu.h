@@ -209,8 +209,8 @@ typedef struct pe_atom_site {
   uint16_t count;  /* vector elements, 1 2 4 8 */
   uint32_t system; /* of .sys scope: the program around the launch may take part */
   uint32_t order;  /* PE_NARROW, PE_CLUSTERED, PE_LOCK (observer.h), or'ed */
-  uint32_t sums;  /* all that the kernel does to device memory is to add integers: it does not matter when sums come there */
-  uint32_t flags; /* PE_ATOM_NOFTZ, or none */
+  uint32_t sums;   /* nobody can tell when the kernel's sums come to device memory */
+  uint32_t flags;  /* PE_ATOM_NOFTZ, or none */
 } pe_atom_site;
 
 /* Lane i: addr[i]; operands a, b and result `old` hold count * element bytes a lane, lane-major ([lane][element]).
@@ -248,8 +248,8 @@ typedef struct pe_surface_site {
 } pe_surface_site;
 
 /* More flags of a surface site: x is unsigned; x y z of a typed atomic are u v r, whose meaning the surface's geometry says:
- * those that it lacks are ignored (else a fault), those that the instruction lacks are zero (else a fault); nobody
- * can tell when the kernel's sums come to device memory; formatted stores round as hardware does. */
+ * those that it lacks are ignored (else a fault), those that the instruction lacks are zero (else a fault); nobody can
+ * tell when the kernel's sums come to device memory; formatted stores round as hardware does. */
 enum {
   PE_SITE_UNSIGNED_X = 256,
   PE_SITE_UVR = 512,

@@ -25,9 +25,9 @@ enum {
   PE_PROXY = 512
 };
 
-/* What puts accesses of a warp in an order: fences of its lanes, those between the generic and the async proxy among them, and their meeting at bar.warp.sync; where lanes end a group of
- * copies, or wait until groups are complete, or have read all that they read; and where they arrive at barrier.cluster, and go on
- * behind a wait for it. */
+/* What puts accesses of a warp in an order: fences of its lanes, those between the generic and the async proxy among them, and their
+ * meeting at bar.warp.sync; where lanes end a group of copies, or wait until groups are complete, or have read all that they read;
+ * and where they arrive at barrier.cluster, and go on behind a wait for it. */
 enum {
   PE_FENCE_CTA,
   PE_FENCE_CLUSTER,

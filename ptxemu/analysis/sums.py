@@ -9,7 +9,6 @@ rule; code tests that, and makes sure of it where one *strays* into the memory t
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph
@@ -24,16 +23,12 @@ ADD = OPERATIONS[0]
 WORDS = (4, 8)  # bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """What is to be known of such a kernel: the loads and stores that may be strays."""
+def strays_of(graph: Graph, loops: Mapping[Block, Loop]) -> frozenset[Op] | None:
+    """The loads and stores of such a kernel that may be strays.
 
-    strays: frozenset[Op]
-
-
-def sums_of(graph: Graph, loops: Mapping[Block, Loop]) -> Sums | None:
-    """None of kernels that are not such, as far as their ops tell; of those without sums, and of those in which a loop has
-    accesses to test, but no sum. ``loops`` are the innermost ones of blocks."""
+    None of kernels that are not such, as far as their ops tell; of those without sums, and of those in which a loop has accesses
+    to test, but no sum. ``loops`` are the innermost ones of blocks.
+    """
     sums: set[Block] = set()
     strays: dict[Op, Block] = {}
     for block in graph.blocks:
@@ -52,7 +47,7 @@ def sums_of(graph: Graph, loops: Mapping[Block, Loop]) -> Sums | None:
     if strays and graph.spins:  # which may wait for a sum of another block
         return None
     worthwhile = sums and all(_is_beside(loops.get(block), sums) for block in strays.values())
-    return Sums(frozenset(strays)) if worthwhile else None
+    return frozenset(strays) if worthwhile else None
 
 
 def _is_sum(op: Op, access: MemoryAccess) -> bool:

@@ -164,17 +164,17 @@ def _scheme(bodies: Bodies, observed: Observed, threaded: bool | None, after: Ho
 
 def _unit(bodies: Bodies, options: Options, symbols: Sequence[str], scheme: Scheme, beside: Unit | None) -> Unit:
     """A new unit, or a copy of the one beside, with the facts of this kernel."""
-    module = bodies.module
-    copies = any("async" in op.mods for op in _ops(bodies))
+    module, ops = bodies.module, _ops(bodies)
+    copies = any("async" in op.mods for op in ops)
     unit = beside or Unit(jit.target_of(options.cpu), module.numerics, {}, False)
     return replace(
         unit,
         numerics=module.numerics,
         symbols=unit.symbols | {routine.function: symbol for routine, symbol in zip(bodies.routines, symbols)},
-        waits=any(op.effects.counts_threads for op in _ops(bodies)),
+        waits=any(op.effects.counts_threads for op in ops),
         observed=with_copies(options.observed) if copies else options.observed,
         daz=unit.target.daz and not scheme.threaded and module.dialect == "ptx" and all_flush(bodies.graphs),
-        ranked=are_ranked(_ops(bodies)),
+        ranked=are_ranked(ops),
         lines=LineInfo(module) if options.lines and not scheme.threaded else None,
     )
 

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 
 from ptxemu.analysis.runs import Expected, Runs
 from ptxemu.analysis.shape import Shape
-from ptxemu.analysis.sums import Sums
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block
@@ -91,7 +90,7 @@ class Context:
         self.corrections = ""  # where the slots are: 64 bits each, which the runtime writes once a widening has wrapped
         self.trusted: set[Op] = set()  # accesses that a test of their whole segment has covered
         self.reaches: dict[Reg, Reach] = {}  # what is known of memory at addresses in code of one lane, by their registers
-        self.sums: Sums | None = None  # nobody can tell when what atomics add comes to memory
+        self.strays: frozenset[Op] | None = None  # if nobody can tell when what atomics add comes to memory (analysis/sums.py)
         self.pairs = Pairs()
         self.hulls: dict[tuple[Reg, str, int, int], tuple[int, int]] = {}  # of accesses that one test covers (runs.py)
         self.checking = False  # in the version of a segment that runs when that test has failed

@@ -9,7 +9,7 @@ from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.nans import may_be_raw, raw_values, takes_raw
 from ptxemu.analysis.origins import Origin, origins
 from ptxemu.analysis.shape import Shape
-from ptxemu.analysis.sums import sums_of
+from ptxemu.analysis.sums import strays_of
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.written import ways
 from ptxemu.ir.block_shape import LANES
@@ -68,7 +68,7 @@ class FunctionBuilder:
     def run(self, symbol: str) -> str:
         ctx = self.ctx
         ctx.raw = raw_values(self.graph)
-        ctx.sums = None if ctx.layout.framed else sums_of(self.graph, self.linear.structure.loops)
+        ctx.strays = None if ctx.layout.framed else strays_of(self.graph, self.linear.structure.loops)
         self._choose_storage()
         self._prepare()
         if leaves_stamps(ctx.unit.observed) and not ctx.layout.framed:

@@ -42,7 +42,7 @@ def _inline(ctx: Context, found: Access, op: Op, kind: ScalarType, count: int) -
 def _in_twin(ctx: Context, found: Access, count: int) -> bool:
     """Whether compiled code may add to the worker's own copy of the array, places of each lane's."""
     places = found.shape is None or not found.shape.uniform
-    return ctx.sums is not None and found.space in NOTED and places and count == 1 and not ctx.unit.observed
+    return ctx.strays is not None and found.space in NOTED and places and count == 1 and not ctx.unit.observed
 
 
 def _frozen(ctx: Context, width: str, addresses: str) -> str:
@@ -74,7 +74,7 @@ def atomic(ctx: Context, op: Op) -> None:
     found = access(ctx, op, "a")
     site = ctx.site(
         op, "pe_atom_site", op=operation(op.mods["op"], kind), type=type_code(kind), space=found.space_code, count=count,
-        system=int(of_system(op)), order=strength(op), sums=int(ctx.sums is not None),
+        system=int(of_system(op)), order=strength(op), sums=int(ctx.strays is not None),
         flags=variant(op.mods),
     )  # fmt: skip
     note_position(ctx, op, found.space)

@@ -65,7 +65,7 @@ def _site(ctx: Context, op: Op, kind: int, data: ScalarType, count: int) -> str:
 def _flags(ctx: Context, kind: int, reduction: bool) -> int:
     if kind == lib.PE_SUST_P and ctx.unit.numerics.measured_stores:
         return int(lib.PE_SITE_MEASURED)
-    return int(lib.PE_SITE_SUMS) if reduction and ctx.sums is not None else 0
+    return int(lib.PE_SITE_SUMS) if reduction and ctx.strays is not None else 0
 
 
 def _call(ctx: Context, op: Op, site: str, data: str, rows: Rows | None = None) -> None:

@@ -35,7 +35,7 @@ def shift(ctx: Context) -> str:
 def settle(ctx: Context, found: Access) -> None:
     """Before a load or store that may be to memory of which there is a twin: what the worker has added to that comes there first,
     if so, and the worker goes on without a twin."""
-    if ctx.sums is None or found.op not in ctx.sums.strays:
+    if ctx.strays is None or found.op not in ctx.strays:
         return
 
     def ask() -> list[str]:
