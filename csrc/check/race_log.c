@@ -30,24 +30,35 @@ typedef struct listed {
   pe_stamp stamp;
 } listed;
 
-/* Leave the stamps of lanes that have words side by side; false: these do not lie in memory, or not in one chunk of it. */
-PE_INLINE bool leave_run(const listed *l, uint32_t lane, uint32_t lanes) {
-  uint64_t address = pe_pattern_address(l->site, l->base, lane), size = (uint64_t)lanes * l->site->size;
-  uint64_t first = address + l->w->shared_base, chunk = (uint64_t)1 << PE_SHADOW_LOG2;
-  if (!pe_within(address, size, l->w->shared_size)) return false;
-  if (!pe_within((first - l->race->reads.base) % chunk, size, chunk)) return false;
-  pe_stamp *at = pe_shadow_make(&l->race->reads, first);
-  pe_race_run run = {first, (uint32_t)(size / 4), lane, (uint32_t)__builtin_ctz(l->site->size / 4)};
-  if (at) pe_leave_stamps(pe_trail_of(l->stamp, &run), run.count, at);
-  return true;
+/* The stamps of words from a lane's on, so many bytes; NULL: these do not lie in memory, or not in one chunk of it, or nothing is kept. */
+PE_INLINE pe_stamp *stamps_of(const listed *l, uint32_t lane, uint64_t size) {
+  uint64_t address = pe_pattern_address(l->site, l->base, lane), first = address + l->w->shared_base;
+  uint64_t chunk = (uint64_t)1 << PE_SHADOW_LOG2;
+  if (!pe_within(address, size, l->w->shared_size)) return NULL;
+  if (!pe_within((first - l->race->reads.base) % chunk, size, chunk)) return NULL;
+  return pe_shadow_make(&l->race->reads, first);
 }
 
-/* The same of some lanes of a group: of those that read one address, the last. */
+/* Leave the stamps of a group of lanes that have words side by side, if they may be left together. */
+PE_INLINE bool leave_run(const listed *l, uint32_t lane) {
+  uint64_t size = (uint64_t)l->site->width * l->site->size;
+  pe_stamp *at = stamps_of(l, lane, size);
+  pe_race_run run = {0, (uint32_t)(size / 4), lane, (uint32_t)__builtin_ctz(l->site->size / 4)};
+  if (at) pe_leave_stamps(pe_trail_of(l->stamp, &run), run.count, at);
+  return at != NULL;
+}
+
+PE_INLINE void leave_lane(const listed *l, uint32_t lane) {
+  pe_stamp *at = stamps_of(l, lane, l->site->size), stamp = (l->stamp + lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
+  for (uint32_t i = 0; at && i < l->site->size / 4; i++) at[i] = stamp;
+}
+
+/* The stamps of some lanes of a group: of those that read one address, the last. */
 PE_INLINE void leave_group(const listed *l, uint32_t lane, uint32_t there) {
   uint32_t all = PE_ALL_LANES >> (PE_WARP_LANES - l->site->width);
   if (there && !l->site->step) there = 1u << (PE_WARP_LANES - 1 - (uint32_t)__builtin_clz(there));
-  if (there == all && leave_run(l, lane, l->site->width)) return;
-  PE_FOR_LANES(i, there) leave_run(l, lane + i, 1);
+  if (l->site->width > 1 && there == all && leave_run(l, lane)) return;
+  PE_FOR_LANES(i, there) leave_lane(l, lane + i);
 }
 
 PE_WIDEST PE_UNWATCHED static void leave(pe_race *race, const pe_warp *w, const pe_logged_read *read) {

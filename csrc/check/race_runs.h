@@ -12,6 +12,12 @@ typedef struct pe_race_run {
 
 enum { PE_STAMPS = 8 }; /* that are compared at once */
 typedef uint64_t pe_stamps __attribute__((vector_size(8 * PE_STAMPS), aligned(8)));
+typedef int64_t pe_signed_stamps __attribute__((vector_size(8 * PE_STAMPS), aligned(8)));
+
+/* Ones where one number is less than another, if the highest bits of both are clear: before AVX-512 there are no other comparisons. */
+PE_INLINE pe_stamps pe_are_less(pe_stamps a, pe_stamps b) { return (pe_stamps)((pe_signed_stamps)a < (pe_signed_stamps)b); }
+
+PE_INLINE pe_stamps pe_all_are(pe_stamp s) { return s - (pe_stamps){0}; }
 
 typedef struct pe_lane_numbers {
   _Alignas(64) uint64_t of[PE_STAMPS];
@@ -40,7 +46,7 @@ PE_INLINE bool pe_all_harmless(const pe_harmless *h, pe_trail t, uint32_t count,
   uint32_t i = 0;
   for (; i + PE_STAMPS <= count; i += PE_STAMPS, now += t.step) {
     pe_stamps before = *(const pe_stamps *)(stamps + i);
-    bad |= ~((pe_stamps)(before < h->floor) | (pe_stamps)((before ^ now) < PE_STAMP_LANE) |
+    bad |= ~(pe_are_less(before, pe_all_are(h->floor)) | pe_are_less(before ^ now, pe_all_are(PE_STAMP_LANE)) |
              (pe_stamps)(before - h->first < h->span));
   }
   uint64_t any = 0;

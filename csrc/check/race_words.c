@@ -65,7 +65,7 @@ typedef struct found {
 
 /* Ones where a stamp matters to another. */
 PE_INLINE pe_stamps matter(const pe_harmless *h, pe_stamps before, pe_stamps now) {
-  return ~((pe_stamps)(before < h->floor) | (pe_stamps)((before ^ now) < PE_STAMP_LANE) |
+  return ~(pe_are_less(before, pe_all_are(h->floor)) | pe_are_less(before ^ now, pe_all_are(PE_STAMP_LANE)) |
            (pe_stamps)(before - h->first < h->span) | (pe_stamps)((before & h->strong) != 0));
 }
 
@@ -77,7 +77,7 @@ PE_INLINE pe_stamps must_leave(const pe_stamping *s, pe_stamps before) {
 
 /* Ones where a stamp of a strong access of a whole word leaves that which is there: pe_is_kept. */
 PE_INLINE pe_stamps kept(pe_stamps before, pe_stamps now) {
-  return (pe_stamps)((before ^ now) < PE_STAMP_LANE) & (pe_stamps)PE_STAMP_STAYS(before);
+  return pe_are_less(before ^ now, pe_all_are(PE_STAMP_LANE)) & (pe_stamps)PE_STAMP_STAYS(before);
 }
 
 /* Whether nothing is wrong with any lane, and stamps are kept; and whether those that are there may stay. */

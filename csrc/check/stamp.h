@@ -21,7 +21,7 @@ enum {
   PE_STAMP_CLOCK_AT = PE_STAMP_WARP_AT + 5,
   PE_CLOCK_BITS = 4,
   PE_STAMP_PERIOD_AT = PE_STAMP_CLOCK_AT + PE_CLOCK_BITS,
-  PE_PERIOD_BITS = 64 - PE_STAMP_PERIOD_AT,
+  PE_PERIOD_BITS = 63 - PE_STAMP_PERIOD_AT, /* the highest bit is clear, so that differences of stamps have signs */
   PE_PERIOD_CLOCKS = 1 << PE_CLOCK_BITS,
 };
 
@@ -63,9 +63,9 @@ typedef struct pe_shared_log {
 #define PE_STAMP_STRONG (2ull << PE_SITE_BITS)
 #define PE_STAMP_BYTES (0xfull << PE_STAMP_BYTES_AT)
 #define PE_STAMP_STAYS(stamp) (((stamp) & (PE_STAMP_STRONG | PE_STAMP_BYTES)) == PE_STAMP_BYTES)
-#define PE_STAMP_NEVER (UINT64_MAX << PE_STAMP_PERIOD_AT)
+#define PE_STAMP_NEVER (((1ull << PE_PERIOD_BITS) - 1) << PE_STAMP_PERIOD_AT)
 /* The bytes of the word have stamps of their own (race_bytes.c), which all have to be looked at. */
-#define PE_STAMP_SPLIT ((UINT64_MAX - 1) << PE_STAMP_PERIOD_AT)
+#define PE_STAMP_SPLIT (((1ull << PE_PERIOD_BITS) - 2) << PE_STAMP_PERIOD_AT)
 #define PE_STAMP_LANE (1ull << PE_STAMP_LANE_AT) /* of lane 1; stamps that differ by less are of one thread at one time */
 
 static inline uint32_t pe_stamp_lane(pe_stamp s) { return s >> PE_STAMP_LANE_AT & 31; }

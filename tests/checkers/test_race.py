@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ptxemu
 from ptxemu.checkers.findings import Finding
+from ptxemu.driver import compile
+from ptxemu.driver.lowering import Options
 from tests.checkers.planted import checked_device, found, program
 from tests.isa.test_other_ways import threaded
 
@@ -419,3 +422,11 @@ def test_nothing_is_kept_of_what_malloc_gives() -> None:
         first = device.used
         kernel[1, 1]()
         assert device.used - first < 1 << 20 and first < 16 << 20
+
+
+def test_accesses_of_such_words_share_the_code_that_looks_at_them() -> None:
+    """Of 46 steps of a network, with three or four accesses each."""
+    module = compile.front(Path("bench/kernels/bitonic.ptx").read_text(), "bitonic.ptx")
+    text = compile.emit(module, "bitonic", Options(cpu="x86-64-v3", observed="stamps"), "llvm")
+    assert isinstance(text, str)
+    assert text.count("call i1 @stamps.") > 150 and text.count("define internal i1 @stamps.") < 20

@@ -7,9 +7,10 @@ What finds only stamps that do not matter is not told. The numbers below are com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from hashlib import blake2s
 from itertools import combinations
 from typing import TypeAlias
 
@@ -19,15 +20,16 @@ from ptxemu.analysis.written import Way
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.access import Access, Range, pattern_test
-from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.context import MASK, Context
+from ptxemu.lower.core.masks import expanded
 from ptxemu.lower.core.runs import as_expected, first_addresses, rows_within
 from ptxemu.lower.core.site import site_literal, site_type
+from ptxemu.lower.core.word_groups import NOBODY, VECTOR, WORD_BYTES, Group, scattered, windows
 
-WORD_BYTES = 4
 MOST_WORDS = 64  # whose stamps are compared by compiled code
+MANY_WORDS = 8  # whose stamps a function looks at
 MOST_GROUPS = 4  # in which they lie
-VECTOR = 8  # stamps of one, between which some may be nobody's
-NOBODY = -1
+NEAR = 2  # words from one to the next where words between them are blended
 STATE = ffi.typeof("pe_stamping")
 FIELDS = dict(STATE.fields)
 READ = ffi.typeof("pe_logged_read")
@@ -43,30 +45,6 @@ Table: TypeAlias = dict[str, str]
 
 
 @dataclass(slots=True)
-class Group:
-    """Words side by side, from an offset off an address on, and the lane that has each: ``NOBODY``, if none has. Or words
-    anywhere, so many bytes behind that."""
-
-    start: str
-    offset: int
-    lanes: tuple[int, ...]
-    anywhere: tuple[int, ...] = ()
-
-    @property
-    def words(self) -> int:
-        return len(self.lanes)
-
-    @property
-    def last(self) -> int:
-        """The last word that a lane has."""
-        return max(word for word, lane in enumerate(self.lanes) if lane != NOBODY)
-
-    @property
-    def type(self) -> str:
-        return f"<{self.words} x i64>" if self.words > 1 else "i64"
-
-
-@dataclass(slots=True)
 class Stamping:
     """The test of one access whose lanes lie in groups; ``fits`` makes an i1, whether they do."""
 
@@ -79,19 +57,44 @@ class Stamping:
     fits: Callable[[], str]
     partly: bool = False  # lanes may be missing
     one: bool = False  # all words are those of the first lane that is there
+    site: str = ""  # the number of the op's, an i64; empty: it is written out
     own: Table = field(default_factory=dict)
     now: str = ""
 
     def passes(self) -> str:
         """i1: nothing is to be told of the access; its stamps are left, then."""
-        if not 0 < sum(group.words for group in self.groups) <= MOST_WORDS or not _site(self.op.pos):
+        words = sum(group.words for group in self.groups)
+        if not 0 < words <= MOST_WORDS or not _site(self.op.pos):
             return "false"
         fits = self.ctx.scalar.bin("and", "i1", self._known(), self.fits())
         if self.shared:
             fits = self.ctx.scalar.bin("and", "i1", fits, Log(self.ctx).is_empty())
-        return self._when(fits, self._own)
+        return self._when(fits, self._own if words < MANY_WORDS else self._own_by_call)
 
     # ---------------------------------------------------------------- steps
+
+    def _own_by_call(self) -> str:
+        """The same by a function that accesses of such words share: there are hundreds of instructions for each."""
+        ctx = self.ctx
+        firsts = {group.start: group.offset for group in reversed(self.groups)}
+        names = {start: f"%start{number}" for number, start in enumerate(firsts)}
+        groups = [replace(group, start=names[group.start], offset=group.offset - firsts[group.start]) for group in self.groups]
+        kind = repr((self.writes, self.shared, self.partly, groups))
+        name = f"stamps.{blake2s(kind.encode(), digest_size=8).hexdigest()}"
+        if name not in ctx.helpers:
+            ctx.helpers[name] = self._function(name, groups, list(names.values()))
+        starts = "".join(f", i64 {ctx.scalar.bin('add', 'i64', start, str(offset))}" for start, offset in firsts.items())
+        mask = ctx.bits_of(self.mask) if self.partly else "-1"
+        return ctx.inst(f"call i1 @{name}(ptr %w, i64 {_site(self.op.pos)}, i32 {mask}{starts})")
+
+    def _function(self, name: str, groups: Sequence[Group], starts: Sequence[str]) -> str:
+        """Its text."""
+        ctx = Context(self.ctx.uniformity, self.ctx.layout, self.ctx.unit)
+        mask = expanded(ctx.target, ctx.inst, "%mask") if self.partly else ""
+        ctx.stmt(f"ret i1 {replace(self, ctx=ctx, mask=mask, groups=groups, site='%site')._own()}")
+        parameters = ", ".join(["ptr noalias %w", "i64 %site", "i32 %mask", *(f"i64 {start}" for start in starts)])
+        head = f"define internal i1 @{name}({parameters}) noinline {ctx.unit.attributes} {{"
+        return "\n".join([head, "entry:", *ctx.prologue, "  br label %body", "body:", *ctx.lines, "}"])
 
     def _known(self) -> str:
         """i1: the instruction has its number."""
@@ -103,8 +106,8 @@ class Stamping:
         self.now = self._now()
         own, others = ("writes", "reads") if self.writes else ("reads", "writes")
         self.own = self._table(own)
-        ready = self._harmless(self.own, kept=True) if self.writes else self._kept()
-        return self._when(self.ctx.scalar.bin("and", "i1", ready, self._apart_from(others)), self._leave)
+        ready = [self._kept(), *([self._harmless(self.own)] if self.writes else []), self._apart_from(others)]
+        return self._when(self._all(ready), self._leave)
 
     def _apart_from(self, others: str) -> str:
         """i1: no stamp of accesses of the other kind matters."""
@@ -119,23 +122,30 @@ class Stamping:
         if self.writes or self.shared:
             self._store()
         else:
-            stay = self._all(self._stay(group) for group in self.groups)
+            stay = self._all(self._stay(piece) for piece in self._pieces())
             self.ctx.when(stay, list, self._store, [])
         return "true"
 
     def _store(self) -> Sequence[str]:
-        for group in self.groups:
+        for group in self._pieces():
             if group.anywhere:
                 self._scatter(group)
                 continue
-            stamps, at, there = f"{group.type} {self._stamps(group)}", self._at(self.own, group), self._there(group)
-            if not there:
-                self.ctx.stmt(f"store {stamps}, ptr {at}, align 8")
+            stamps, at, there = self._stamps(group), self._at(self.own, group), self._there(group)
+            if there and self.ctx.target.avx512:
+                self._masked_store(group, stamps, at, there)
                 continue
-            flags, name = _flags(group), f"llvm.masked.store.v{group.words}i64.p0"
-            self.ctx.declare(name, f"declare void @{name}({group.type}, ptr, {flags})")
-            self.ctx.stmt(f"call void @{name}({stamps}, ptr align 8 {at}, {flags} {there})")
+            if there:  # a CTA stays on one thread
+                before = f"{group.type} {self._load(self.own, group)}"
+                stamps = self.ctx.inst(f"select {_flags(group)} {there}, {group.type} {stamps}, {before}")
+            whole = "volatile " if there else ""  # LLVM makes no masked store of it, which many CPUs execute in microcode
+            self.ctx.stmt(f"store {whole}{group.type} {stamps}, ptr {at}, align 8")
         return []
+
+    def _masked_store(self, group: Group, stamps: str, at: str, there: str) -> None:
+        flags, name = _flags(group), f"llvm.masked.store.v{group.words}i64.p0"
+        self.ctx.declare(name, f"declare void @{name}({group.type}, ptr, {flags})")
+        self.ctx.stmt(f"call void @{name}({group.type} {stamps}, ptr align 8 {at}, {flags} {there})")
 
     def _kept(self) -> str:
         """i1: stamps are kept of all words."""
@@ -144,27 +154,45 @@ class Stamping:
 
     # ---------------------------------------------------------------- numbers
 
-    def _harmless(self, table: Table, kept: bool = False) -> str:
-        """i1: of the stamps in a table none matters, nor is none kept if ``kept`` is set."""
-        return self._all(self._all_of(group, self._load(table, group), kept) for group in self.groups)
+    def _harmless(self, table: Table) -> str:
+        """i1: of the stamps in a table none matters. The highest bit of a stamp is clear, so that a difference has it set if the
+        first is less: there are no comparisons as unsigned numbers on CPUs without AVX-512."""
+        found: dict[str, str] = {}
+        for piece in self._pieces():
+            good, t = self._less(piece, self._load(table, piece)), piece.type
+            found[t] = self.ctx.inst(f"and {t} {found[t]}, {good}") if t in found else good
+        return self._all(self.ctx.scalar.icmp("slt", "i64", self._joined(t, good), "0") for t, good in found.items())
 
-    def _all_of(self, group: Group, before: str, kept: bool) -> str:
-        ctx, t = self.ctx, group.type
-        floor = self._state("floor" if self.shared else "ancient")
-        value, limit = before, floor
-        if kept:
-            value = ctx.inst(f"sub {t} {before}, {self._constant(group, [1] * group.words)}")
-            limit = ctx.scalar.bin("sub", "i64", floor, "1")
-        good = ctx.inst(f"icmp ult {t} {value}, {self._spread(group, limit)}")
-        differ = ctx.inst(f"xor {t} {before}, {self._stamps(group)}")
-        mine = ctx.inst(f"icmp ult {t} {differ}, {self._constant(group, [LANE] * group.words)}")
-        flags = _flags(group)
-        good = ctx.inst(f"or {flags} {good}, {mine}")
+    def _less(self, piece: Group, before: str) -> str:
+        """Of each stamp, the highest bit: set if it does not matter."""
+        ctx, t = self.ctx, piece.type
+        good = ctx.inst(f"sub {t} {before}, {self._spread(piece, self._state('floor' if self.shared else 'ancient'))}")
+        differ = ctx.inst(f"xor {t} {before}, {self._stamps(piece)}")
+        mine = ctx.inst(f"sub {t} {differ}, {self._constant(piece, [LANE] * piece.words)}")
+        good = ctx.inst(f"or {t} {good}, {mine}")
         if not self.shared:
-            since = ctx.inst(f"sub {t} {before}, {self._spread(group, self._state('first'))}")
-            within = ctx.inst(f"icmp ult {t} {since}, {self._spread(group, self._state('span'))}")
-            good = ctx.inst(f"or {flags} {good}, {within}")
-        return self._every(group, good)
+            since = ctx.inst(f"sub {t} {before}, {self._spread(piece, self._state('first'))}")
+            rest = ctx.inst(f"sub {t} {since}, {self._spread(piece, self._state('span'))}")
+            later = ctx.inst(f"xor {t} {since}, {self._constant(piece, [-1] * piece.words)}")
+            within = ctx.inst(f"and {t} {rest}, {later}")
+            good = ctx.inst(f"or {t} {good}, {within}")
+        if not (there := self._there(piece)):
+            return good
+        present = ctx.inst(f"sext {_flags(piece)} {there} to {t}")
+        absent = ctx.inst(f"xor {t} {present}, {self._constant(piece, [-1] * piece.words)}")
+        return ctx.inst(f"or {t} {good}, {absent}")
+
+    def _joined(self, t: str, values: str) -> str:
+        """The bits that all have."""
+        if t == "i64":
+            return values
+        name = f"llvm.vector.reduce.and.v{t[1 : t.index(' ')]}i64"
+        self.ctx.declare(name, f"declare i64 @{name}({t})")
+        return self.ctx.inst(f"call i64 @{name}({t} {values})")
+
+    def _pieces(self) -> list[Group]:
+        """The words, a vector at a time."""
+        return [piece for group in self.groups for piece in group.pieces()]
 
     def _stay(self, group: Group) -> str:
         """i1: the reads of other CTAs are there, and may stay."""
@@ -184,27 +212,25 @@ class Stamping:
         if group.words == 1:
             return good
         number = f"i{group.words}"
-        bits = self.ctx.inst(f"bitcast {t} {good} to {number}")
-        if not there:
-            return self.ctx.scalar.icmp("eq", number, bits, "-1")
-        wanted = self.ctx.inst(f"bitcast {t} {there} to {number}")
-        return self.ctx.scalar.icmp("eq", number, self.ctx.scalar.bin("and", number, bits, wanted), wanted)
+        if there:
+            absent = self.ctx.inst(f"xor {t} {there}, splat (i1 true)")
+            good = self.ctx.inst(f"or {t} {good}, {absent}")
+        return self.ctx.scalar.icmp("eq", number, self.ctx.inst(f"bitcast {t} {good} to {number}"), "-1")
 
     def _there(self, group: Group) -> str:
         """The flags of words of lanes that are there; empty, if all are."""
         if not self.partly:
             return ""
-        ctx, none = self.ctx, f"<{LANES} x i1>"
-        lanes = ctx.inst(f"bitcast i{LANES} {ctx.bits_of(self.mask)} to {none}")
         if group.lanes == tuple(range(LANES)):
-            return lanes
+            return self.mask
         chosen = ", ".join(f"i32 {LANES if lane == NOBODY else lane}" for lane in group.lanes)
-        return ctx.inst(f"shufflevector {none} {lanes}, {none} zeroinitializer, <{group.words} x i32> <{chosen}>")
+        return self.ctx.inst(f"shufflevector {MASK} {self.mask}, {MASK} zeroinitializer, <{group.words} x i32> <{chosen}>")
 
     def _now(self) -> str:
         """The stamp of the access in lane 0; of one address, that of the first lane that is there."""
         ctx = self.ctx
-        now = ctx.scalar.bin("or", "i64", self._state("now"), str(_site(self.op.pos) | BYTES))
+        now = ctx.scalar.bin("or", "i64", self._state("now"), str(BYTES))
+        now = ctx.scalar.bin("or", "i64", now, self.site or str(_site(self.op.pos)))
         if not self.one:
             return now
         lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(self.mask), extra="i1 true")
@@ -372,12 +398,14 @@ def of_pattern(ctx: Context, found: Access) -> Stamping | None:
         return _stamping(ctx, found, groups, partial(_fits, ctx, found, _one_there if writes else _any_there), one=True)
     lanes = {offset + WORD_BYTES * word: lane for lane, offset in reversed([*enumerate(offsets)]) for word in range(count)}
     apart = len(lanes) == LANES * count
-    partly = apart and ctx.target.avx512
-    groups = [Group(found.base, first, lanes) for first, lanes in _windows(lanes, partly)]
+    masked, blended = apart and ctx.target.avx512, apart and ctx.target.avx2 and found.space == "shared"
+    partly = masked or blended
+    near, unit = (VECTOR, VECTOR) if masked else (NEAR if blended else 1, 1)  # blended words must be the CTA's own
+    groups = [Group(found.base, first, lanes) for first, lanes in windows(lanes, near, unit)]
     if writes and not apart:
         return None
     if len(groups) > MOST_GROUPS:
-        group = _scattered(found.base, lanes)
+        group = scattered(found.base, lanes)
         return _stamping(ctx, found, [group], partial(_fits, ctx, found, _all_there)) if group is not None else None
     return _stamping(ctx, found, groups, partial(_fits, ctx, found, _some_there if partly else _all_there), partly=partly)
 
@@ -415,29 +443,6 @@ def of_rows(ctx: Context, op: Op, mask: str, writes: bool, starts: Sequence[str]
         return _apart(ctx, groups, good) if writes else good
 
     return Stamping(ctx, op, mask, writes, False, groups, fits)
-
-
-def _windows(lanes: Mapping[int, int], holes: bool) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Words, given as the lane at each offset, in groups side by side: the first offset of each, and its lanes. In whole vectors
-    if there may be ``holes``, words of nobody."""
-    unit = VECTOR if holes else 1
-    while lanes:
-        start = end = min(lanes)
-        while near := [offset for offset in lanes if end < offset <= end + WORD_BYTES * unit]:
-            end = max(near)
-        words = -(-((end - start) // WORD_BYTES + 1) // unit) * unit
-        inside = range(start, start + WORD_BYTES * words, WORD_BYTES)
-        yield start, tuple(lanes.get(offset, NOBODY) for offset in inside)
-        lanes = {offset: lane for offset, lane in lanes.items() if offset not in inside}
-
-
-def _scattered(start: str, lanes: Mapping[int, int]) -> Group | None:
-    """Words of which it is enough to know the stamps of the first and the last to know that those of all are kept."""
-    offsets = sorted(lanes)
-    first, last = offsets[0], offsets[-1]
-    if len(offsets) > LANES or last - first >= 1 << int(lib.PE_SHADOW_LOG2):
-        return None
-    return Group(start, first, tuple(lanes[offset] for offset in offsets), tuple(offset - first for offset in offsets))
 
 
 def _stamping(
