@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 import ptxemu
+from ptxemu.driver import compile
+from ptxemu.driver.lowering import Options
 from tests.support.kernel_tools import GLOBAL_INDEX, Extent, Threads, kernel, run
 from tests.support.places import KERNELS
 
@@ -407,3 +410,47 @@ def test_a_predicate_that_was_never_written_is_false() -> None:
     """
     run(kernel(body), 1, 33, out)
     assert set(out.tolist()) == {13}
+
+
+LEAVES = f"""
+  ld.param.u64 %rd1, [out]; {GLOBAL_INDEX}
+  and.b32 %r2, %r0, 7; shl.b32 %r3, %r2, 2; and.b32 %r4, %r0, 1; setp.eq.u32 %p1, %r4, 0;
+  mov.u32 %r5, 0; mov.u32 %r6, 1;
+TURN:
+  setp.ge.u32 %p2, %r5, %r3; and.pred %p3, %p2, %p1; @%p3 bra EVEN;
+  mad.lo.u32 %r6, %r6, 3, %r5; add.u32 %r5, %r5, 1;
+  @!%p2 bra TURN;
+  xor.b32 %r6, %r6, 0x55; bra DONE;
+EVEN:
+  add.u32 %r6, %r6, 1000;
+DONE:
+  mul.wide.u32 %rd2, %r0, 4; add.u64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r6;
+  ret;"""
+
+
+def leaving(t: int) -> int:
+    value = 1
+    for turn in range(100):
+        past = turn >= (t & 7) * 4
+        if past and t % 2 == 0:
+            return value + 1000
+        value = value * 3 + turn & M32
+        if past:
+            return value ^ 0x55
+    raise AssertionError
+
+
+@pytest.mark.parametrize("block", [1, 32, 45])
+def test_lanes_leave_a_loop_by_two_ways_in_some_of_its_turns(block: int) -> None:
+    module = ptxemu.loads(kernel(LEAVES, ".param .u64 out"))
+    out = np.zeros(2 * block, np.uint32)
+    module["k"][2, block](out)
+    np.testing.assert_array_equal(out, [leaving(t) for t in range(2 * block)])
+
+
+def test_turns_in_which_no_lane_leaves_blend_nothing() -> None:
+    """What is behind the loop takes its values from the lanes that leave, where some do."""
+    module = compile.front(kernel(LEAVES, ".param .u64 out"), "leaves.ptx")
+    text = compile.lower(module, module.functions["k"], "row", Options()).text
+    turns = re.findall(r"^none\d+:.*?^  br ", text, re.MULTILINE | re.DOTALL)
+    assert len(turns) == 2 and not any("select" in turn for turn in turns)

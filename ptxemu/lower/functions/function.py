@@ -379,10 +379,28 @@ class FunctionBuilder:
         assert block.cond is not None
         cond = ctx.predicate(block.cond, block.negated, True)
         taken = ctx.conjunction(ctx.active, cond)
-        other = ctx.conjunction(ctx.active, ctx.vector.bin("xor", "i1", cond, ctx.vector.int(1, 1)))
+        other = ctx.vector.bin("xor", "i1", ctx.active, taken)
+        self._pass_by_exit(block, taken, other)
         self.send(block, block.succs[0], taken)
         self.send(block, block.succs[1], other)
         self._go(block, *block.succs)
+
+    def _pass_by_exit(self, block: Block, taken: str, other: str) -> None:
+        """Where a branch leads out of a loop, and no lane takes that way, as in most turns of long loops, all stay, and what
+        their masks and the values behind the loop would be need not be made."""
+        ctx, loop = self.ctx, self.linear.structure.loops.get(block)
+        inside = [loop is not None and succ in loop.blocks for succ in block.succs]
+        if inside[0] == inside[1]:
+            return
+        stays, leaving = (block.succs[0], other) if inside[0] else (block.succs[1], taken)
+        some, none = ctx.new_label("some"), ctx.new_label("none")
+        ctx.stmt(f"br i1 {ctx.any(leaving)}, label %{some}, label %{none}, !prof !1")
+        saved = ctx.remembered()
+        ctx.start(none)
+        self.send(block, stays, ctx.active)
+        self._go(block, stays)
+        ctx.remember(saved)
+        ctx.start(some)
 
     def _scatter(self, block: Block) -> None:
         computed.scatter(self, block)
