@@ -29,7 +29,7 @@ from ptxemu.lower.core.runs import hulls_of
 from ptxemu.lower.core.segments import Segment, cut, escaping, test
 from ptxemu.lower.core.special import special_value, symbol_value
 from ptxemu.lower.core.stamps import leave_ways
-from ptxemu.lower.functions import computed, lane_ahead
+from ptxemu.lower.functions import computed, exits, lane_ahead
 from ptxemu.lower.functions.lane_loops import LaneLoopWriter, lane_loops, lane_shape
 from ptxemu.lower.functions.routines import PROTOTYPE, finish
 from ptxemu.lower.memory.memory import pairs_of
@@ -386,19 +386,21 @@ class FunctionBuilder:
         self._go(block, *block.succs)
 
     def _pass_by_exit(self, block: Block, taken: str, other: str) -> None:
-        """Where a branch leads out of a loop, and no lane takes that way, as in most turns of long loops, all stay, and what
-        their masks and the values behind the loop would be need not be made."""
-        ctx, loop = self.ctx, self.linear.structure.loops.get(block)
-        inside = [loop is not None and succ in loop.blocks for succ in block.succs]
-        if inside[0] == inside[1]:
+        """If a branch may lead out of a loop, or of the kernel, the way of all lanes if none of them leaves."""
+        ctx = self.ctx
+        inside = exits.stays(self.linear, block)
+        way = exits.goes_on(block) if inside is None else inside
+        everyone = None if way is None else exits.all_go(ctx, block, way)
+        if everyone is None and inside is not None:
+            everyone = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(taken if inside else other), "0")
+        if way is None or everyone is None:
             return
-        stays, leaving = (block.succs[0], other) if inside[0] else (block.succs[1], taken)
         some, none = ctx.new_label("some"), ctx.new_label("none")
-        ctx.stmt(f"br i1 {ctx.any(leaving)}, label %{some}, label %{none}, !prof !1")
+        ctx.stmt(f"br i1 {everyone}, label %{none}, label %{some}, !prof !0")
         saved = ctx.remembered()
         ctx.start(none)
-        self.send(block, stays, ctx.active)
-        self._go(block, stays)
+        self.send(block, block.succs[way], ctx.active)
+        self._go(block, block.succs[way])
         ctx.remember(saved)
         ctx.start(some)
 

@@ -1,0 +1,63 @@
+"""Branches by which no lane leaves: a loop, as in most of its turns, or the kernel. Neither the masks nor the values of those who
+would leave need be made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ptxemu.analysis.linear import Linear
+from ptxemu.ir.graph import Block
+from ptxemu.ir.ops import Op, Reg
+from ptxemu.lower.core.context import Context
+
+ORDERS = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge", **{name: name for name in ("lt", "le", "gt", "ge")}}
+INVERSE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+COMPARED = (32, 64)  # bits
+
+
+def stays(linear: Linear, block: Block) -> int | None:
+    """The number of the successor inside the loop, if the other one is outside."""
+    loop = linear.structure.loops.get(block)
+    return _only(loop is not None and succ in loop.blocks for succ in block.succs)
+
+
+def goes_on(block: Block) -> int | None:
+    """The number of the successor that has some itself, if the other one has none: most lanes have something to do."""
+    return _only(bool(succ.succs) for succ in block.succs)
+
+
+def _only(flags: Iterable[bool]) -> int | None:
+    """The number of the flag of two that is set, if the other one is not."""
+    both = list(flags)
+    return None if both[0] == both[1] else both.index(True)
+
+
+def all_go(ctx: Context, block: Block, number: int) -> str | None:
+    """i1: set only if all lanes take this way, as a comparison says of two of them. None: there is none that could."""
+    made = next((op for op in block.ops if block.cond in op.results), None)
+    if made is None or made.row.lower != "setp" or len(made.srcs) != 2 or len(made.dsts) != 1:
+        return None
+    return _in_all_lanes(ctx, made, (number == 0) != block.negated)
+
+
+def _in_all_lanes(ctx: Context, op: Op, wanted: bool) -> str | None:
+    """i1: the comparison of a pattern with one bound has the wanted result in all lanes. No lane's value has wrapped, then."""
+    kind, order, a, b = op.type_of("a"), ORDERS.get(op.mods["cmp"]), op["a"], op["b"]
+    if kind is None or kind.kind not in "us" or kind.bits not in COMPARED or order is None:
+        return None
+    if isinstance(b, Reg) and not ctx.is_uniform(b):
+        a, b, order = b, a, MIRRORED[order]
+    shape = ctx.shape(a)
+    if not isinstance(a, Reg) or a.type.bits != kind.bits or shape is None or shape.widenings or not ctx.is_uniform(b):
+        return None
+    scalar, wide, extend = ctx.scalar, f"i{2 * kind.bits}", "sext" if kind.is_signed else "zext"
+    base, bound = (scalar.cast(extend, kind.llvm, ctx.scalar_of(one, kind), wide) for one in (a, b))
+    first, last = (scalar.bin("add", wide, base, str(offset)) for offset in shape.spread)
+    least = -(1 << kind.bits - 1) if kind.is_signed else 0
+    most = least + (1 << kind.bits) - 1
+    order = order if wanted else INVERSE[order]
+    rises = order in ("lt", "le")
+    good = scalar.icmp(f"s{order}", wide, last if rises else first, bound)
+    inside = scalar.icmp("sge", wide, first, str(least)) if rises else scalar.icmp("sle", wide, last, str(most))
+    return scalar.bin("and", "i1", good, inside)
