@@ -33,14 +33,15 @@ OPTIONS = {
 SUITES = (
     "test_runtime", "test_guest",
     "test_linked_code", "test_entries", "test_start", "test_surface", "test_texture", "test_typed_atomic",
-    "test_atomic", "test_at_once", "test_twins", "test_lane_reach", "test_matrix", "test_tensor_cores", "test_hopper",
+    "test_atomic", "test_at_once", "test_grouped", "test_masked_stores", "test_pairs", "test_runs", "test_shared_",
+    "test_windows", "test_twins", "test_lane_reach", "test_matrix", "test_tensor_cores", "test_hopper",
     "test_wgmma", "test_tcgen05", "test_scaled", "test_mbarrier",
     "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap", "test_cross", "test_sass_memory",
     "test_sass_rules", "test_sass_surfaces", "test_visa_atomic", "test_visa_surfaces", "test_ctm_memory", "test_hostile",
     "test_api_hostile", "test_looped", "test_rows", "test_tiers", "test_meetings", "test_geometry", "test_spec_vectors",
     "test_observer", "test_cudart", "test_driver", "test_guard", "test_embed", "test_spread", "test_stray", "test_race",
     "test_sync", "test_leak", "test_init", "test_together", "test_texels", "test_copies", "test_waits", "test_scopes",
-    "test_proxies", "test_virtual_memory", "test_pools",
+    "test_proxies", "test_places", "test_quiet", "test_virtual_memory", "test_pools",
     "test_children", "test_standing", "test_maps", "test_measured", "test_tensor_maps", "test_clusters", "test_cuda_clusters",
     "test_cancel", "test_node_attributes", "test_graph_drawings", "test_nested_launches",
 )  # fmt: skip
