@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
@@ -158,11 +159,17 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     assert names == {*sources, *headers, TABLES, *RUNTIME, "ptxemu/py.typed"}
 
 
+def imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
 def third_party_imports() -> set[str]:
     """What the package's modules import that is neither their own nor Python's; distributions are named so too."""
-    nodes = [node for path in (ROOT / "ptxemu").rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
-    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    names = {name for path in (ROOT / "ptxemu").rglob("*.py") for name in imports(ast.parse(path.read_text()))}
     return {name.partition(".")[0] for name in names} - {"ptxemu", *sys.stdlib_module_names}
 
 
