@@ -99,6 +99,16 @@ def test_a_histogram(workers: int, bins: int) -> None:
     np.testing.assert_array_equal(run(text(bins=bins), before, workers=workers)[0], before + expected(bins))
 
 
+def test_code_that_tells_of_no_accesses_adds_as_other_code_does() -> None:
+    """That for the checker `sync`."""
+    module = compile.front(text(), "test.ptx")
+    plain, told = (
+        compile.lower(module, module.functions["k"], "row", compile.Options(observed=observed)).text
+        for observed in ("", "members")
+    )
+    assert told == plain
+
+
 @pytest.mark.parametrize("check", ["memory", "race", "init", "sync", "all"])
 def test_a_histogram_that_is_checked(check: str) -> None:
     before = np.arange(256, dtype=np.uint32)

@@ -10,7 +10,7 @@ from functools import partial
 
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import tells_order
+from ptxemu.ir.observed import tells_accesses, tells_order
 from ptxemu.ir.operations import find, variant
 from ptxemu.ir.ops import Op, items_of
 from ptxemu.ir.strength import of_system, strength
@@ -42,7 +42,7 @@ def _inline(ctx: Context, found: Access, op: Op, kind: ScalarType, count: int) -
 def _in_twin(ctx: Context, found: Access, count: int) -> bool:
     """Whether compiled code may add to the worker's own copy of the array, places of each lane's."""
     places = found.shape is None or not found.shape.uniform
-    return ctx.strays is not None and found.space in NOTED and places and count == 1 and not ctx.unit.observed
+    return ctx.strays is not None and found.space in NOTED and places and count == 1 and not tells_accesses(ctx.unit.observed)
 
 
 def _frozen(ctx: Context, width: str, addresses: str) -> str:
