@@ -7,6 +7,7 @@ import pytest
 
 import ptxemu
 from ptxemu.driver import compile
+from ptxemu.ir.observed import Observed
 from tests.support.kernel_tools import kernel
 
 PITCH = 53
@@ -39,8 +40,8 @@ def places(block: tuple[int, int]) -> np.ndarray:
     return np.arange(y, dtype="u8")[:, None] * PITCH + np.arange(x, dtype="u8")
 
 
-def code(body: str, variant: str) -> str:
-    options = compile.Options(cpu="x86-64-v4", variant=variant)
+def code(body: str, variant: str, observed: Observed = "") -> str:
+    options = compile.Options(cpu="x86-64-v4", variant=variant, observed=observed)
     return str(compile.emit(compile.front(text(body)), "k", options, "llvm"))
 
 
@@ -54,6 +55,11 @@ TRIP: ld.global.u32 %r12, [%rd5]; add.u32 %r11, %r11, %r12; add.s64 %rd5, %rd5, 
 def test_code_asks_no_lane_where_rows_begin() -> None:
     for variant in ("x16", "x8"):
         assert "icmp eq <32 x i64>" not in code(LOOP, variant)
+
+
+def test_the_checker_of_barriers_changes_nothing() -> None:
+    """It asks for no accesses."""
+    assert code(LOOP, "x16", "members") == code(LOOP, "x16")
 
 
 def test_a_row_has_one_place() -> None:
