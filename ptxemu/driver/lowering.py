@@ -18,7 +18,7 @@ from ptxemu.driver.pipeline import Bodies, Hook, analyse
 from ptxemu.driver.requirements import require_local
 from ptxemu.ir.distributed import are_ranked
 from ptxemu.ir.graph import Graph
-from ptxemu.ir.observed import Observed, tells_accesses, tells_order, with_copies
+from ptxemu.ir.observed import Observed, tells_order, with_copies
 from ptxemu.ir.ops import Module, Op, Variable
 from ptxemu.lower.core.denormals import all_flush
 from ptxemu.lower.core.layout import KernelLayout, ModuleLayout
@@ -153,7 +153,7 @@ def _scheme(bodies: Bodies, observed: Observed, threaded: bool | None, after: Ho
         if threaded is None and not chosen and cost.best > FIRST_LAUNCH:
             chosen = True
             shapes = [Uniformity(graph, bodies.variant, graph is graphs[0], corrections=False) for graph in graphs]
-    if not chosen and not tells_accesses(observed):
+    if not chosen and not tells_order(observed):
         for uniformity in shapes[1:] if independent else shapes:
             uniformity.grouped = Grouped(uniformity)
     survivors = None if chosen or independent else survivors_of(graphs, shapes[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,35 @@ def test_code_asks_no_lane_where_rows_begin() -> None:
 def test_the_checker_of_barriers_changes_nothing() -> None:
     """It asks for no accesses."""
     assert code(LOOP, "x16", "members") == code(LOOP, "x16")
+
+
+READ = """
+  mul.wide.s32 %rd5, %r6, 4; add.s64 %rd5, %rd5, %rd2; ld.global.u32 %r12, [%rd5]; cvt.u64.u32 %rd6, %r12;
+  st.global.u64 [%rd3], %rd6;
+"""
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("missing", [0, 1, 3, PITCH, PITCH + 5])
+def test_lanes_that_read_beyond_the_matrix_are_told(block: tuple[int, int], missing: int) -> None:
+    """Each of them, and no other; those read what is there."""
+    at = places(block)
+    words = int(at.max()) + 1 - missing
+    with ptxemu.Device("4 MiB", check="memory") as device:
+        matrix, out = device.to_device(np.arange(words, dtype="u4")), device.to_device(np.zeros(at.shape, "u8"))
+        for _ in range(2):  # in the second launch a range is known that accesses may go to
+            ptxemu.loads(text(READ), device=device)["k"][1, block](out, matrix, PITCH, 0)
+        assert device.checks is not None
+        assert sum(finding.count for finding in device.checks.findings) == 2 * int((at >= words).sum())
+        read = out.copy_to_host()
+    np.testing.assert_array_equal(read[at < words], at[at < words])
+
+
+@pytest.mark.parametrize("observed", ["strays", "blanks"])
+def test_code_that_tells_of_strays_looks_at_rows(observed: Observed) -> None:
+    """It compares the addresses of no lanes, and loads rows."""
+    told = code(READ, "x16", observed)
+    assert not re.search(r"icmp \w+ <32 x i\d\d>", told) and told.count("load <16 x i32>") == 2
 
 
 def test_a_row_has_one_place() -> None:

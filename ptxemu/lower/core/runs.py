@@ -18,7 +18,7 @@ from ptxemu.lower.core.literals import offsets_literal
 def expected(ctx: Context, found: Access) -> Runs | None:
     """The runs that varying addresses are expected to form."""
     base = found.address.base
-    if found.space == "local" or found.strong or found.safe or ctx.checking or not isinstance(base, Reg):
+    if found.space == "local" or found.strong or ctx.checking or not isinstance(base, Reg):
         return None
     if found.grouped:
         width = LANES // len(ctx.firsts)
@@ -70,6 +70,14 @@ def in_groups(ctx: Context, found: Access, runs: Runs, starts: list[str], all_la
         own = (ctx.scalar.bin("and", bits, ctx.bits_of(found.mask), str(whole << first)) for first in runs.firsts)
         good += [ctx.scalar.icmp("ne", bits, lanes, "0") for lanes in own]
     return ctx.scalar.conjunction(good)
+
+
+def groups_within(ctx: Context, found: Access, runs: Runs, kept: Range | None) -> str:
+    """i1: addresses that are kept by groups are exact, and lie in a range, or in the window of their space."""
+    assert isinstance(found.address.base, Reg)
+    hull = Shape((0, (runs.width - 1) * runs.step), widenings=ctx.groups[found.address.base].widenings)
+    spans = [Span(found.space, start, hull, found.size) for start in first_addresses(ctx, found, runs)]
+    return ctx.scalar.conjunction([pattern_test(ctx, span, kept) for span in spans])
 
 
 HullKey = tuple[Reg, str, int, int]  # base, space, size and remainder of the offset

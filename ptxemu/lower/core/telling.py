@@ -27,7 +27,7 @@ from ptxemu.lower.core.access import (
 )
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.reach import is_near
-from ptxemu.lower.core.runs import expected, rows_within
+from ptxemu.lower.core.runs import expected, groups_within, rows_within
 from ptxemu.lower.core.stamps import POSITION_HASH
 
 WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of together
@@ -261,6 +261,9 @@ def _is_in(ctx: Context, found: Access, kept: Range | None) -> str:
     """i1: the whole access lies in the window of its space, or in a range."""
     if found.shape is not None:
         return pattern_test(ctx, found.span, kept)
+    runs = expected(ctx, found) if found.grouped else None
+    if runs is not None:
+        return groups_within(ctx, found, runs, kept)
     return ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, lambda: found.base, kept), "0")
 
 
