@@ -430,3 +430,11 @@ def test_accesses_of_such_words_share_the_code_that_looks_at_them() -> None:
     text = compile.emit(module, "bitonic", Options(cpu="x86-64-v3", observed="stamps"), "llvm")
     assert isinstance(text, str)
     assert text.count("call i1 @stamps.") > 150 and text.count("define internal i1 @stamps.") < 20
+
+
+def test_that_code_has_no_lines_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:
+    """LLVM would leave out those of the whole kernel, and say so."""
+    module = compile.front(program(f"{OWN} bar.sync 0; {NEXT};", SHARED), "test.ptx")
+    text = compile.emit(module, "k", Options(observed="stamps", lines=True), "llvm")
+    assert isinstance(text, str)
+    assert "@stamps." in text and "!DISubprogram(" in text and not capfd.readouterr().err

@@ -93,7 +93,7 @@ class Stamping:
         mask = expanded(ctx.target, ctx.inst, "%mask") if self.partly else ""
         ctx.stmt(f"ret i1 {replace(self, ctx=ctx, mask=mask, groups=groups, site='%site')._own()}")
         parameters = ", ".join(["ptr noalias %w", "i64 %site", "i32 %mask", *(f"i64 {start}" for start in starts)])
-        head = f"define internal i1 @{name}({parameters}) noinline {ctx.unit.attributes} {{"
+        head = f'define internal i1 @{name}({parameters}) noinline nounwind "probe-stack"="inline-asm" {{'
         return "\n".join([head, "entry:", *ctx.prologue, "  br label %body", "body:", *ctx.lines, "}"])
 
     def _known(self) -> str:
