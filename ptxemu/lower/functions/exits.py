@@ -36,7 +36,7 @@ def _only(flags: Iterable[bool]) -> int | None:
 def all_go(ctx: Context, block: Block, number: int) -> str | None:
     """i1: set only if all lanes take this way, as a comparison says of two of them. None: there is none that could."""
     made = next((op for op in block.ops if block.cond in op.results), None)
-    if made is None or made.row.lower != "setp" or len(made.srcs) != 2 or len(made.dsts) != 1:
+    if made is None or "cmp" not in made.mods or len(made.srcs) != 2 or len(made.dsts) != 1:
         return None
     return _in_all_lanes(ctx, made, (number == 0) != block.negated)
 
