@@ -17,6 +17,7 @@ typedef int64_t pe_signed_stamps __attribute__((vector_size(8 * PE_STAMPS), alig
 /* Ones where one number is less than another, if the highest bits of both are clear: before AVX-512 there are no other comparisons. */
 PE_INLINE pe_stamps pe_are_less(pe_stamps a, pe_stamps b) { return (pe_stamps)((pe_signed_stamps)a < (pe_signed_stamps)b); }
 
+/* One number everywhere. */
 PE_INLINE pe_stamps pe_all_are(pe_stamp s) { return s - (pe_stamps){0}; }
 
 typedef struct pe_lane_numbers {

@@ -432,7 +432,7 @@ def test_accesses_of_such_words_share_the_code_that_looks_at_them() -> None:
     assert text.count("call i1 @stamps.") > 150 and text.count("define internal i1 @stamps.") < 20
 
 
-def test_that_code_has_no_lines_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:
+def test_functions_that_look_at_stamps_leave_the_kernel_its_lines(capfd: pytest.CaptureFixture[str]) -> None:
     """LLVM would leave out those of the whole kernel, and say so."""
     module = compile.front(program(f"{OWN} bar.sync 0; {NEXT};", SHARED), "test.ptx")
     text = compile.emit(module, "k", Options(observed="stamps", lines=True), "llvm")

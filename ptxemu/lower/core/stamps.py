@@ -157,13 +157,13 @@ class Stamping:
     def _harmless(self, table: Table) -> str:
         """i1: of the stamps in a table none matters. The highest bit of a stamp is clear, so that a difference has it set if the
         first is less: there are no comparisons as unsigned numbers on CPUs without AVX-512."""
-        found: dict[str, str] = {}
+        found: dict[int, str] = {}
         for piece in self._pieces():
-            good, t = self._less(piece, self._load(table, piece)), piece.type
-            found[t] = self.ctx.inst(f"and {t} {found[t]}, {good}") if t in found else good
-        return self._all(self.ctx.scalar.icmp("slt", "i64", self._joined(t, good), "0") for t, good in found.items())
+            good, words = self._signs(piece, self._load(table, piece)), piece.words
+            found[words] = self.ctx.inst(f"and {piece.type} {found[words]}, {good}") if words in found else good
+        return self._all(self.ctx.scalar.icmp("slt", "i64", self._joined(words, good), "0") for words, good in found.items())
 
-    def _less(self, piece: Group, before: str) -> str:
+    def _signs(self, piece: Group, before: str) -> str:
         """Of each stamp, the highest bit: set if it does not matter."""
         ctx, t = self.ctx, piece.type
         good = ctx.inst(f"sub {t} {before}, {self._spread(piece, self._state('floor' if self.shared else 'ancient'))}")
@@ -182,13 +182,11 @@ class Stamping:
         absent = ctx.inst(f"xor {t} {present}, {self._constant(piece, [-1] * piece.words)}")
         return ctx.inst(f"or {t} {good}, {absent}")
 
-    def _joined(self, t: str, values: str) -> str:
+    def _joined(self, words: int, values: str) -> str:
         """The bits that all have."""
-        if t == "i64":
+        if words == 1:
             return values
-        name = f"llvm.vector.reduce.and.v{t[1 : t.index(' ')]}i64"
-        self.ctx.declare(name, f"declare i64 @{name}({t})")
-        return self.ctx.inst(f"call i64 @{name}({t} {values})")
+        return self.ctx.call("i64", f"llvm.vector.reduce.and.v{words}i64", (f"<{words} x i64>", values))
 
     def _pieces(self) -> list[Group]:
         """The words, a vector at a time."""

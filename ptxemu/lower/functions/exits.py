@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ptxemu.analysis.linear import Linear
+from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.lower.core.context import Context
@@ -16,15 +17,19 @@ MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 COMPARED = (32, 64)  # bits
 
 
-def stays(linear: Linear, block: Block) -> int | None:
-    """The number of the successor inside the loop, if the other one is outside."""
+def nobody_leaves(ctx: Context, linear: Linear, block: Block, masks: tuple[str, str]) -> tuple[Block, str] | None:
+    """Where lanes go that stay in a loop, or else in the kernel, and an i1, set only if all of them do.
+
+    None: nothing tells that at little cost. ``masks``: who goes to each successor."""
     loop = linear.structure.loops.get(block)
-    return _only(loop is not None and succ in loop.blocks for succ in block.succs)
-
-
-def goes_on(block: Block) -> int | None:
-    """The number of the successor that has some itself, if the other one has none: most lanes have something to do."""
-    return _only(bool(succ.succs) for succ in block.succs)
+    inside = _only(loop is not None and succ in loop.blocks for succ in block.succs)
+    number = _only(bool(succ.succs) for succ in block.succs) if inside is None else inside
+    if number is None:
+        return None
+    everyone = _all_go(ctx, block, number)
+    if everyone is None and inside is not None:
+        everyone = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(masks[1 - inside]), "0")
+    return None if everyone is None else (block.succs[number], everyone)
 
 
 def _only(flags: Iterable[bool]) -> int | None:
@@ -33,7 +38,7 @@ def _only(flags: Iterable[bool]) -> int | None:
     return None if both[0] == both[1] else both.index(True)
 
 
-def all_go(ctx: Context, block: Block, number: int) -> str | None:
+def _all_go(ctx: Context, block: Block, number: int) -> str | None:
     """i1: set only if all lanes take this way, as a comparison says of two of them. None: there is none that could."""
     made = next((op for op in block.ops if block.cond in op.results), None)
     if made is None or "cmp" not in made.mods or len(made.srcs) != 2 or len(made.dsts) != 1:

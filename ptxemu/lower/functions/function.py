@@ -388,19 +388,16 @@ class FunctionBuilder:
     def _pass_by_exit(self, block: Block, taken: str, other: str) -> None:
         """If a branch may lead out of a loop, or of the kernel, the way of all lanes if none of them leaves."""
         ctx = self.ctx
-        inside = exits.stays(self.linear, block)
-        way = exits.goes_on(block) if inside is None else inside
-        everyone = None if way is None else exits.all_go(ctx, block, way)
-        if everyone is None and inside is not None:
-            everyone = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(taken if inside else other), "0")
-        if way is None or everyone is None:
+        found = exits.nobody_leaves(ctx, self.linear, block, (taken, other))
+        if found is None:
             return
+        way, everyone = found
         some, none = ctx.new_label("some"), ctx.new_label("none")
         ctx.stmt(f"br i1 {everyone}, label %{none}, label %{some}, !prof !0")
         saved = ctx.remembered()
         ctx.start(none)
-        self.send(block, block.succs[way], ctx.active)
-        self._go(block, block.succs[way])
+        self.send(block, way, ctx.active)
+        self._go(block, way)
         ctx.remember(saved)
         ctx.start(some)
 
