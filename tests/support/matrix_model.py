@@ -106,16 +106,21 @@ def values(bits: np.ndarray, type: str) -> np.ndarray:
         negative = (whole >> (BITS[type] - 1)) & 1 if type in SIGNED else 0
         return (whole - (negative << BITS[type])).astype(np.float64)
     if type == "f16":
-        return bits.astype(np.uint16).view(np.float16).astype(np.float64)
+        return _widened(bits.astype(np.uint16).view(np.float16))
     if type in ("bf16", "tf32", "f32"):
         whole = bits.astype(np.uint32) << np.uint32(16) if type == "bf16" else bits.astype(np.uint32)
-        with np.errstate(invalid="ignore"):  # NaNs whose quiet bit is clear
-            return (whole & np.uint32(0xFFFFE000) if type == "tf32" else whole).view(np.float32).astype(np.float64)
+        return _widened((whole & np.uint32(0xFFFFE000) if type == "tf32" else whole).view(np.float32))
     if type == "f64":
         return np.ascontiguousarray(bits).view(np.float64)
     narrow, first, width = NARROW[type]
     held = (bits.astype(np.uint8) >> first & (1 << width) - 1).astype(np.uint8)
     return held.view(narrow).astype(np.float64)
+
+
+def _widened(found: np.ndarray) -> np.ndarray:
+    """As float64; NaNs whose quiet bit is clear are no reason for a warning."""
+    with np.errstate(invalid="ignore"):
+        return found.astype(np.float64)
 
 
 def patterns(results: np.ndarray, type: str) -> np.ndarray:
