@@ -2,27 +2,21 @@
 #ifndef PX_PRELOAD_JUMP_H
 #define PX_PRELOAD_JUMP_H
 
-#include <string.h>
-
-enum { PX_FUNCTION_ALIGNMENT = 16 }; /* compilers'; so that behind a short function that is aligned there is nothing else */
+#include <stdbool.h>
 
 #if defined __x86_64__
-enum { PX_JUMP_BYTES = 14 };
-
-static inline void px_write_jump(void *at, const void *target) {
-  static const unsigned char jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* jmp *0(%rip) */
-  memcpy(at, jump, sizeof jump);
-  memcpy((char *)at + sizeof jump, &target, sizeof target);
-}
+enum {
+  PX_JUMP_BYTES = 14,
+  PX_FUNCTION_ALIGNMENT = 16, /* compilers'; so that behind a short function that is aligned there is nothing else */
+};
 #elif defined __aarch64__
-enum { PX_JUMP_BYTES = 16 };
-
-static inline void px_write_jump(void *at, const void *target) {
-  static const unsigned jump[] = {0x58000050, 0xd61f0200}; /* ldr x16, 8; br x16 */
-  memcpy(at, jump, sizeof jump);
-  memcpy((char *)at + sizeof jump, &target, sizeof target);
-  __builtin___clear_cache((char *)at, (char *)at + PX_JUMP_BYTES);
-}
+enum {
+  PX_JUMP_BYTES = 4, /* an instruction: short functions lie side by side */
+  PX_FUNCTION_ALIGNMENT = 4,
+};
 #endif
+
+/* Have a function, whose code can be written, go to another one. false: there is no memory in its reach. */
+bool px_write_jump(void *function, const void *target);
 
 #endif

@@ -66,10 +66,19 @@ static bool protect(const object *one, int protection) {
   return true;
 }
 
-static void redirect(const object *one, const Elf64_Sym *function, const void *target) {
+/* What is too short for a jump stays as it is. false: there is no memory. */
+static bool redirect(const object *one, const Elf64_Sym *function, const void *target) {
   bool fits = function->st_size >= PX_JUMP_BYTES || function->st_value % PX_FUNCTION_ALIGNMENT == 0;
-  if (fits && segment_of(one, function->st_value, PX_JUMP_BYTES, PF_X))
-    px_write_jump((void *)(one->base + function->st_value), target);
+  return !fits || !segment_of(one, function->st_value, PX_JUMP_BYTES, PF_X) ||
+         px_write_jump((void *)(one->base + function->st_value), target);
+}
+
+#define NO_MEMORY "there is no memory near its code"
+
+/* What is wrong, or NULL. */
+static const char *executable_again(const object *one, const char *problem) {
+  bool done = protect(one, PROT_READ | PROT_EXEC);
+  return problem || done ? problem : "its code cannot be made executable again";
 }
 
 /* ---- the runtime ---- */
@@ -109,13 +118,14 @@ static const char *name_for(const px_table *table) {
   return find(table, "cudaGetDeviceProperties_v2") ? RUNTIME_12 : RUNTIME_13;
 }
 
-static void redirect_all(const object *one, const px_table *table, const object *ours, const px_table *exported) {
+static bool redirect_all(const object *one, const px_table *table, const object *ours, const px_table *exported) {
   for (size_t i = 0; i < table->count; i++) {
     const char *name = px_table_function(table, i);
     if (!name || (strncmp(name, "cuda", 4) != 0 && strncmp(name, "__cuda", 6) != 0)) continue;
     const Elf64_Sym *target = find(exported, name);
-    if (target) redirect(one, &table->all[i], (const void *)(ours->base + target->st_value));
+    if (target && !redirect(one, &table->all[i], (const void *)(ours->base + target->st_value))) return false;
   }
+  return true;
 }
 
 /* Have libcudart.so do what the runtime in an object would; what is wrong, or NULL. */
@@ -131,9 +141,9 @@ static const char *replace_runtime(const object *one, const px_table *table) {
   else if (!protect(one, PROT_READ | PROT_WRITE))
     problem = "its code cannot be changed";
   else
-    redirect_all(one, table, &ours, &exported);
+    problem = executable_again(one, redirect_all(one, table, &ours, &exported) ? NULL : NO_MEMORY);
   px_file_close(&ours.file);
-  return problem ? problem : protect(one, PROT_READ | PROT_EXEC) ? NULL : "its code cannot be made executable again";
+  return problem;
 }
 
 /* ---- NVRTC ---- */
@@ -143,11 +153,12 @@ static const char *const texts[][2] = {{"nvrtcGetCUBIN", "nvrtcGetPTX"}, {"nvrtc
 
 static const char *replace_compiler(const object *one, const px_table *table) {
   if (!protect(one, PROT_READ | PROT_WRITE)) return "its code cannot be changed";
+  const char *problem = NULL;
   for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
     const Elf64_Sym *code = find(table, texts[i][0]), *text = find(table, texts[i][1]);
-    if (code && text) redirect(one, code, (const void *)(one->base + text->st_value));
+    if (code && text && !redirect(one, code, (const void *)(one->base + text->st_value))) problem = NO_MEMORY;
   }
-  return protect(one, PROT_READ | PROT_EXEC) ? NULL : "its code cannot be made executable again";
+  return executable_again(one, problem);
 }
 
 /* ---- nvJitLink ---- */

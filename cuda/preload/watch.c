@@ -76,6 +76,6 @@ void px_watch(void (*found)(const struct link_map *)) {
   watched.found = found;
   if (mprotect(start, size, PROT_READ | PROT_WRITE | PROT_EXEC))
     return; /* executable still: other threads may be in this page */
-  px_write_jump((void *)place, (const void *)changed);
+  (void)px_write_jump((void *)place, (const void *)changed);
   mprotect(start, size, PROT_READ | PROT_EXEC);
 }
