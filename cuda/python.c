@@ -37,6 +37,14 @@ static int own_folder(char path[PX_PATH]) {
   return name != NULL;
 }
 
+int px_package_folder(char path[PX_PATH]) {
+  static const char below[] = "/ptxemu/cuda/lib";
+  const size_t size = sizeof below - 1, length = own_folder(path) ? strlen(path) : 0;
+  if (length <= size || strcmp(path + length - size, below)) return 0;
+  path[length - size] = 0;
+  return 1;
+}
+
 /* PREFIX/bin/python3 of PREFIX/lib/python3.x/site-packages/ptxemu/..., where pip has put this library. */
 static int of_installation(char path[PX_PATH]) {
   if (!own_folder(path)) return 0;

@@ -9,4 +9,7 @@ enum { PX_PATH = 4096 };
  * 1, 0 if this place has none, -1 if there are no more places. */
 int px_python(unsigned number, char path[PX_PATH], const char **why);
 
+/* The folder of the package that this library came in, where Python finds its modules; 0 if there is none. */
+int px_package_folder(char path[PX_PATH]);
+
 #endif

@@ -145,17 +145,29 @@ static char **environment(void) {
 /* Close what the program left open, where the C library can. */
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from) __attribute__((weak));
 
-/* A Python without ptxemu ends in silence. */
+/* The package that this library came in is the one that is imported, wherever it lies, and what it needs may lie beside it. A Python that
+ * does not find all ends in silence. */
 static const char script[] =
     "import sys\n"
+    "from importlib import machinery, util\n"
+    "sys.path[:] = filter(None, sys.path)\n" /* without the working directory */
+    "folder, *arguments = sys.argv[1:]\n"
+    "spec = folder and machinery.PathFinder.find_spec('ptxemu', [folder])\n"
     "try:\n"
+    "    if spec:\n"
+    "        sys.path.append(folder)\n"
+    "        sys.modules['ptxemu'] = util.module_from_spec(spec)\n"
+    "        spec.loader.exec_module(sys.modules['ptxemu'])\n"
     "    from ptxemu.serve.__main__ import main\n"
-    "except ImportError:\n"
+    "except Exception:\n"
     "    sys.exit(1)\n"
-    "sys.exit(main(sys.argv[1:]))\n";
+    "sys.exit(main(arguments))\n";
 
-static int spawn(const char *path, int theirs) {
-  char *arguments[] = {(char *)path, "-I", "-c", (char *)script, "3", NULL};
+/* `isolated`: not even what the environment says about Python is heard, as that may be meant for another one. */
+static int spawn(const char *path, bool isolated, int theirs) {
+  char folder[PX_PATH] = "", *arguments[] = {(char *)path, "-I", "-c", (char *)script, folder, "3", NULL};
+  if (!isolated) memmove(&arguments[1], &arguments[2], sizeof arguments - 2 * sizeof *arguments);
+  if (!px_package_folder(folder)) *folder = 0;
   char **variables = environment();
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t how;
@@ -180,13 +192,13 @@ static int spawn(const char *path, int theirs) {
 }
 
 /* Start the server with the Python at a path: whether it has ptxemu. */
-static bool start_with(const char *path) {
+static bool start_with(const char *path, bool isolated) {
   int ends[2];
   char *hello = NULL;
   if (access(path, X_OK) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return false;
   owner = getpid();
   channel = ends[0];
-  int error = spawn(path, ends[1]);
+  int error = spawn(path, isolated, ends[1]);
   close(ends[1]);
   if (error) server = 0;
   bool greeted = !error && receive_message(&hello, 1, now_ms() + START_MS) && !strcmp(hello, "ptxemu");
@@ -202,7 +214,7 @@ static char *start(void) {
   int found = 0;
   if (channel >= 0 && owner != getpid()) stop(); /* forked: the server is the parent's */
   for (unsigned i = 0; channel < 0 && (found = px_python(i, path, &why)) >= 0; i++) {
-    if (!found || start_with(path)) continue;
+    if (!found || start_with(path, true) || start_with(path, false)) continue;
     char *more = text_of("%s%s%s (%s)", tried ? tried : "", tried && *tried ? ", " : "", path, why);
     free(tried);
     tried = more;

@@ -6,8 +6,10 @@ import os
 import signal
 import socket
 import sys
+from importlib.util import find_spec
 
-HELLO = b"ptxemu"  # what a Python without ptxemu does not say
+HELLO = b"ptxemu"  # what a Python without ptxemu does not say, or without what it needs
+NEEDED = ("_cffi_backend", "llvmlite", "msgspec", "ply", "zstandard")
 
 
 def main(arguments: list[str]) -> int:
@@ -20,6 +22,8 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         print(f"ptxemu.serve: file descriptor {arguments[0]} is not a socket: {error.strerror}", file=sys.stderr)
         return 2
+    if not all(map(find_spec, NEEDED)):
+        return 1
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program; if it ends, so does this
     from ptxemu.serve.protocol import Channel
 

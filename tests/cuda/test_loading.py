@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 from ptxemu.process.cuda import environment, include_path, library_path
-from tests.support.places import TESTS
+from tests.support.places import PACKAGE, TESTS
 
 KERNELS = TESTS / "cuda" / "data" / "kernels.ptx"
 SECONDS = 120
@@ -98,6 +100,32 @@ def test_variables_that_are_given_stay():
     ours = str(library_path() / "libptxemu_preload.so")
     assert environment({})["LD_PRELOAD"] == ours
     assert environment(environment({"LD_PRELOAD": "/a.so /b.so"}))["LD_PRELOAD"] == f"/a.so:/b.so:{ours}"
+
+
+# ---- the Python that compiles ----
+
+COMPILING = """
+import ctypes, sys
+
+cuda, handle = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(handle), 0), cuda.cuCtxSetCurrent(handle)
+print(cuda.cuModuleLoad(ctypes.byref(handle), sys.argv[1].encode()))
+"""
+
+
+@pytest.mark.parametrize("way", ["PYTHONUSERBASE", "PYTHONPATH"])
+def test_a_package_outside_of_the_interpreter_is_found(tmp_path, way):
+    """As ``pip install --user`` and ``--target`` leave it, and the module systems of clusters."""
+    base, needed = tmp_path / "base", sysconfig.get_path("purelib")
+    packages = Path(sysconfig.get_path("purelib", sysconfig.get_preferred_scheme("user"), {"userbase": str(base)}))
+    shutil.copytree(PACKAGE, packages / "ptxemu", ignore=shutil.ignore_patterns("python.path", "__pycache__"))
+    (packages / "needed.pth").write_text(f"{needed}\n")  # of the user's packages alone
+    (tmp_path / "program.py").write_text(COMPILING)
+    found = {"PYTHONUSERBASE": str(base), "PYTHONPATH": f"{packages}{os.pathsep}{needed}"}
+    python = Path(sys.base_prefix, "bin", "python3")
+    command = [python, "-m", "ptxemu", "cuda", "--", python, "program.py", KERNELS]
+    done = run(*command, folder=tmp_path, PTXEMU_CACHE=str(tmp_path / "cache"), **{way: found[way]})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
 
 
 # ---- ptxas ----
