@@ -87,7 +87,8 @@ class Arguments:
         self._copies: list[tuple[Array, Array]] = []  # arrays that are not contiguous, and what the kernel gets of them
         self.doubts: list[str] = []
         self._params = bytearray(kernel.param_bytes)
-        for parameter, value, where in zip(kernel.parameters, values, places or places_of(kernel), strict=True):
+        places = places_of(kernel) if places is None else places
+        for parameter, value, where in zip(kernel.parameters, values, places, strict=True):
             data = self._pack(parameter, value, where)
             if data is not None:
                 self._params[parameter.offset : parameter.offset + len(data)] = data
