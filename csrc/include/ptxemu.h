@@ -36,6 +36,7 @@ typedef struct pe_warp {
   uint32_t nctaid[3];
   uint64_t grid_workspace; /* of a cooperative launch: address of the words that grid barriers use; else 0 */
   uint64_t gridid;         /* counts launches */
+  uint64_t cached;         /* bytes of an array that the second cache of a core keeps beside what else goes through it */
   uint32_t smid;           /* the worker, and how many there are */
   uint32_t nsmid;
   /* constant during a CTA */

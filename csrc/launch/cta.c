@@ -4,6 +4,7 @@
 #include "cta.h"
 #include "internal.h"
 #include "launch.h"
+#include "processor.h"
 #include "sync.h"
 #include "tmem.h"
 #include "worker.h"
@@ -69,6 +70,7 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
           .ntid = {config->block[0], config->block[1], config->block[2]},
           .nctaid = {config->grid[0], config->grid[1], config->grid[2]},
           .gridid = launch->gridid,
+          .cached = pe_cached_bytes(),
           .smid = pe_self->index,
           .nsmid = launch->workers,
           .grid_workspace = launch->workspace,

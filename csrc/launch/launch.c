@@ -9,6 +9,7 @@
 #include "guest.h"
 #include "internal.h"
 #include "pool.h"
+#include "processor.h"
 #include "runtime.h"
 #include "signals.h"
 

@@ -2,12 +2,11 @@
  *
  * A launch that ends soon is run by the thread that starts it, which then takes a spare worker: that of no thread.
  */
-#include <sched.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include "pool.h"
 #include "cta.h"
 #include "launch.h"
+#include "processor.h"
 #include "runtime.h"
 #include "signals.h"
 #include "worker.h"
@@ -15,13 +14,6 @@
 static pe_worker *idle;
 static pe_worker *spare; /* without threads */
 static uint32_t busy;
-
-uint32_t pe_cpu_count(void) {
-  cpu_set_t cpus;
-  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return (uint32_t)CPU_COUNT(&cpus);
-  long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? (uint32_t)online : 1;
-}
 
 /* The threads of the parent do not exist in the child; what they owned is lost. */
 void pe_pool_forget(void) {

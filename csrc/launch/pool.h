@@ -13,6 +13,5 @@ bool pe_pool_take(pe_launch *launch);
 /* Run it to its end, without the lock. */
 void pe_pool_run(pe_launch *launch);
 void pe_pool_forget(void);
-uint32_t pe_cpu_count(void);
 
 #endif

@@ -22,6 +22,7 @@ from ptxemu.lower.core import grouped
 from ptxemu.lower.core.context import MASK, Context, keep_in_memory, zero
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import ELEMENTWISE
+from ptxemu.lower.core.known import Reach
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.masks import expanded
@@ -61,6 +62,7 @@ class FunctionBuilder:
         self.lane_loops: dict[Block, LaneRegion] = {}
         self.origins: dict[Block, dict[Reg, Origin]] = {}  # by the block at which lanes come in
         self.leads: dict[Op, list[lane_ahead.Lead]] = {}
+        self.limits: dict[Op, Reach | None] = {}
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
         return Context(uniformity, layout, unit)
@@ -263,7 +265,7 @@ class FunctionBuilder:
             for op in segment.ops:
                 lower(ctx, op)
                 if op in self.leads and not ctx.checking:
-                    lane_ahead.ask(ctx, self.leads[op], lower)
+                    lane_ahead.ask(ctx, self.leads[op], self.limits[op], lower)
             return []
 
         if not segment.versioned:

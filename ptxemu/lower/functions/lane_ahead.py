@@ -9,7 +9,7 @@ a later row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ptxemu.analysis.trips import Makers, makers, sources
 from ptxemu.ir.graph import Block, Phi, reads, registers
@@ -17,12 +17,13 @@ from ptxemu.ir.ops import STRONG, Op, Reg
 from ptxemu.lower.core.access import NOTED, access
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.emit import ELEMENTWISE
+from ptxemu.lower.core.known import Reach
+from ptxemu.lower.core.reach import covers
 from ptxemu.lower.core.telling import unseen
 
 AHEAD = 64
 """Elements: a few rows of a sparse matrix, of which a page has hundreds."""
 PAGE = 4096  # bytes of the least that is mapped
-CACHED = 1 << 20  # bytes of an array that is in the second cache after a while
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +97,57 @@ def _needed(ops: list[Op], address: Reg) -> list[Op]:
     return found[::-1]
 
 
-def ask(ctx: Context, together: list[Lead], lower: Callable[[Context, Op], None]) -> None:
-    """Ask for what lies ahead of some accesses, whose indexes have just been loaded."""
-    ctx.when(_far(ctx, together), lambda: _ask_in_page(ctx, together, lower), None, [])
+def first_of(together: list[Lead]) -> Op:
+    """The load of the index that lies before the others."""
+    return min((lead.index for lead in together), key=lambda op: op.access.address.offset)
 
 
-def _ask_in_page(ctx: Context, together: list[Lead], lower: Callable[[Context, Op], None]) -> list[str]:
-    first = min((lead.index for lead in together), key=lambda op: op.access.address.offset)
-    found = access(ctx, first, "a")
-    size, start = first.access.bytes, found.base
+def room(together: list[Lead]) -> tuple[int, int]:
+    """Bytes from the first index of some to the end of what is read ahead of the last one, and their alignment."""
+    first = first_of(together)
+    size = first.access.bytes
     assert size is not None
-    last = max(lead.index.access.address.offset for lead in together) - first.access.address.offset
-    inside = ctx.scalar.bin("and", "i64", start, str(PAGE - 1))
-    same_page = ctx.scalar.icmp("ule", "i64", inside, str(PAGE - last - (AHEAD + 1) * size))
+    return max(_distance(first, lead.index) for lead in together) + (AHEAD + 1) * size, size
+
+
+def limited(ctx: Context, together: list[Lead]) -> Reach | None:
+    """Where indexes are read ahead, if it is known how far their array reaches: nowhere if what they lead to is cached."""
+    base = first_of(together).access.address.base
+    assert isinstance(base, Reg)
+    if (reach := ctx.reaches.get(base)) is None:
+        return None
+    places = ctx.scalar.select(_far(ctx, together), "i64", reach.places[room(together)], "0")
+    one = ctx.inst(f'call i64 asm "", "=r,0"(i64 {places})')  # LLVM would make two comparisons of it in each trip
+    return replace(reach, places={room(together): one})
+
+
+def ask(ctx: Context, together: list[Lead], limits: Reach | None, lower: Callable[[Context, Op], None]) -> None:
+    """Ask for what lies ahead of some accesses, whose indexes have just been loaded, up to ``limits`` or the end of a page."""
+    first = first_of(together)
+    if limits is None:
+        ctx.when(_far(ctx, together), lambda: _ask_if(ctx, together, _in_page(ctx, together), lower), None, [])
+    else:
+        _ask_if(ctx, together, covers(ctx, limits, access(ctx, first, "a").base, *room(together)), lower)
+
+
+def _in_page(ctx: Context, together: list[Lead]) -> str:
+    """i1: what is read ahead is in the page of the first index."""
+    inside = ctx.scalar.bin("and", "i64", access(ctx, first_of(together), "a").base, str(PAGE - 1))
+    return ctx.scalar.icmp("ule", "i64", inside, str(PAGE - room(together)[0]))
+
+
+def _ask_if(ctx: Context, together: list[Lead], there: str, lower: Callable[[Context, Op], None]) -> list[str]:
+    first = first_of(together)
+    found = access(ctx, first, "a")
 
     def each() -> list[str]:
         for lead in together:
-            _ask(ctx, lead, ctx.scalar.bin("add", "i64", start, str(_distance(first, lead.index) + AHEAD * size)), lower)
+            ahead = _distance(first, lead.index) + AHEAD * room(together)[1]
+            _ask(ctx, lead, ctx.scalar.bin("add", "i64", found.base, str(ahead)), lower)
         return []
 
     was_read = unseen(ctx, [found])  # as nobody has left out the lane
-    ctx.when(ctx.scalar.conjunction([same_page, *was_read]), each, None, [], likely=True)
+    ctx.when(ctx.scalar.conjunction([there, *was_read]), each, None, [], likely=True)
     return []
 
 
@@ -126,7 +157,7 @@ def _far(ctx: Context, together: list[Lead]) -> str:
     for base in dict.fromkeys(lead.target.access.address.base for lead in together):
         if base not in ctx.reaches:
             return "true"
-        far = ctx.scalar.icmp("ugt", "i64", ctx.reaches[base].bytes, str(CACHED))
+        far = ctx.scalar.icmp("ugt", "i64", ctx.reaches[base].bytes, ctx.field("cached"))
         found = ctx.scalar.bin("or", "i1", found, far)
     return found
 

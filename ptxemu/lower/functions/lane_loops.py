@@ -6,6 +6,7 @@ memory, one vector for each, since lanes are indices there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import SIZES
 from ptxemu.lower.core.known import Reach
+from ptxemu.lower.functions.lane_ahead import Lead, first_of, limited, room
 from ptxemu.lower.memory.memory import load, store
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ class LaneLoopWriter:
         ctx.stmt(f"store i{LANES} {ctx.bits_of(mask)}, ptr {left}, align 4")
         self._note_space()
         ctx.reaches = self._reaches()
+        self.builder.limits = {op: limited(ctx, leads) for op, leads in self._leads()}
         ctx.jump(self.next)
         bits = self._next(left)
         with ctx.one_lane(partial(lane_shape, ctx.uniformity), shared | own):
@@ -143,7 +146,13 @@ class LaneLoopWriter:
             found += [(size, size) for size in (access.bytes for access in accesses) if size is not None]
             groups = segment.groups.items() if segment.versioned else ()
             found += [(group.high - group.start, group.size) for (_, base), group in groups if base in bases]
+        found += [room(leads) for _, leads in self._leads() if first_of(leads).access.address.base in bases]
         return list(dict.fromkeys(found))
+
+    def _leads(self) -> Iterator[tuple[Op, list[Lead]]]:
+        """What loads of indexes lead to, by the last of some."""
+        leads = self.builder.leads
+        return ((op, leads[op]) for block in self.region.blocks for op in block.ops if op in leads)
 
     def _leave(self) -> None:
         """All lanes are where the loop leads to."""
