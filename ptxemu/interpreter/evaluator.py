@@ -127,6 +127,9 @@ class Evaluator(FunctionEmitter):
     def intrinsic(self, name: str, t: str, *args: str, ret: str | None = None, extra: str = "") -> str:
         return self._each([(t, a) for a in args], lambda *xs: _intrinsic(name, t, xs, ret or t))
 
+    def opaque(self, t: str, x: str) -> str:
+        return x
+
     def outlined(self, name: str, build: Callable[..., str], t: str, result: str, *values: str) -> str:
         return build(self, *(self.value(t, value) for value in values))
 

@@ -31,7 +31,6 @@ ALLOWED = {
     "interpreter/surfaces.py": ("suld sured sust", "methods of several opcodes tell them apart"),
     "interpreter/translate.py": ("ret", "ends a body that has none"),
     "lower/values/approx.py": ("cos rcp rsqrt sqrt", "lowerings of several opcodes tell them apart"),
-    "lower/core/float_bits.py": ("rsqrt sqrt", "results of roots of negative numbers, for lowerings"),
     "lower/values/float.py": ("fma mad", "lowerings of several opcodes tell them apart"),
     "lower/functions/steps.py": ("lop3 prmt", "their lowerings look at immediate operands"),
     "lower/values/video.py": ("vadd vmax vmin vshr vsub", "lowerings of several opcodes tell them apart"),

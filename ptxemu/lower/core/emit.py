@@ -41,6 +41,7 @@ ALLOWED_INTRINSICS = {
     "cttz",
     "bitreverse",
     "bswap",
+    "arithmetic.fence",
     "fshl",
     "fshr",
     "sadd.sat",
@@ -167,6 +168,10 @@ class Emitter(ABC):
         self.declare(full, f"declare {result} @{full}({', '.join(params)})")
         operands = [f"{self.ty(t)} {a}" for a in args] + ([extra] if extra else [])
         return self.inst(f"call {result} @{full}({', '.join(operands)})")
+
+    def opaque(self, t: str, x: str) -> str:
+        """A float of which LLVM knows nothing."""
+        return self.intrinsic("arithmetic.fence", t, x)
 
     def declare(self, name: str, text: str) -> None:
         """Add a declaration, or the definition of an internal function, to the module if there is none of that name."""

@@ -88,21 +88,18 @@ def is_nan(e: Emitter, t: str, x: str) -> str:
     return e.fcmp("uno", t, x, x)
 
 
-def canonical(e: Emitter, t: str, x: str, root: bool = True) -> str:
+def canonical(e: Emitter, t: str, x: str) -> str:
     """f32 NaN results are 0x7fffffff; f64 keeps the payload that the host's arithmetic gives.
 
-    ``root``: x may be a square root.  LLVM turns the test of a root for NaN into one of its operand for x < 0, and then
-    drops the select between NaN and the root as if all NaNs were equal; it does not see through an integer comparison.
+    Opaque before, as LLVM turns the test of a square root for NaN into one of its operand for x < 0, and then drops the select
+    between NaN and the root as if all NaNs were equal; opaque behind, as it would widen both sides of the select and the
+    condition rather than the result.
     """
     if t != "float":
         return x
-    bits = to_bits(e, t, x)
-    if root:
-        magnitude = e.bin("and", "i32", bits, e.int(32, sign_mask(t) - 1))
-        invalid = e.icmp("ugt", "i32", magnitude, e.int(32, exponent_mask(t)))
-    else:
-        invalid = is_nan(e, t, x)
-    return from_bits(e, t, e.select(invalid, "i32", e.int(32, CANONICAL_NAN), bits))
+    x = e.opaque(t, x)
+    bits = e.select(is_nan(e, t, x), "i32", e.int(32, CANONICAL_NAN), to_bits(e, t, x))
+    return e.opaque(t, from_bits(e, t, bits))
 
 
 def saturate(e: Emitter, t: str, x: str) -> str:
@@ -120,7 +117,7 @@ def finish(e: Emitter, op: Op, t: str, x: str) -> str:
         x = flush(e, t, x)
     if "sat" in op.mods:
         return saturate(e, t, x)
-    result = x if e.raw_nan else canonical(e, t, x, root=op.opcode in ("sqrt", "rsqrt"))
+    result = x if e.raw_nan else canonical(e, t, x)
     if "ftz" in op.mods:
         e.facts.add(("flushed", result))
     return result
