@@ -26,6 +26,16 @@ def test_code(body: str, count: int) -> None:
     assert text.count("call void @llvm.prefetch") == count
 
 
+def test_rows_of_narrow_blocks() -> None:
+    """Up to two lines of each of both rows of a warp."""
+    body = """mov.u32 %r5, %tid.y; ld.param.u32 %r6, [pitch]; mad.lo.s32 %r0, %r5, %r6, %r60;
+    ld.param.u64 %rd1, [out]; mul.wide.s32 %rd2, %r0, 4; add.s64 %rd1, %rd1, %rd2;
+    ld.global.u32 %r1, [%rd1]; bar.sync 0; st.global.u32 [%rd1], %r1;"""
+    text = kernel(GLOBAL_INDEX + body, ".param .u64 out, .param .u32 pitch")
+    code = str(compile.emit(compile.front(text), "k", compile.Options(variant="x16"), "llvm"))
+    assert code.count("call void @llvm.prefetch") == 4
+
+
 def test_the_end_of_memory() -> None:
     body = "ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;"
     words = np.zeros(200_000, np.uint32)

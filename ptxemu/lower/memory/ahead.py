@@ -1,10 +1,13 @@
 """Prefetching for the next CTA, and for later trips of a loop with strides.
 
-A CTA of 32x8 threads goes through a piece of each of eight rows, and the next one through the pieces to the right of them.  Such
-pieces are too short for the processor to see a stream in any row.  So each warp asks for what lies behind its own piece.
+A CTA of 32x8 threads goes through a piece of each of eight rows, one of 16x16 through shorter ones of 16 rows, and the next CTA
+through the pieces to the right of them.  Such pieces are too short for the processor to see a stream in any row.  So each warp
+asks for what lies behind its own piece.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import Context
@@ -25,12 +28,13 @@ def prefetch(ctx: Context, key: str, pointer: str, bytes: int) -> None:
         return
 
     def ask() -> list[str]:
-        _ask(ctx, pointer, bytes, bytes, NEAREST)
+        lines = range(bytes, 2 * bytes, LINE)
+        _ask(ctx, pointer, lines if len(lines) > 1 else [bytes, 2 * bytes - 1], NEAREST)  # one piece may be in two lines
         return []
 
     def emit() -> str:
         if ctx.in_strides:
-            _ask(ctx, _later(ctx, pointer), 0, bytes, NEAR)
+            _ask(ctx, _later(ctx, pointer), range(0, bytes, LINE), NEAR)
         else:
             ctx.when(_narrow(ctx), ask, None, [])
         return "done"
@@ -38,10 +42,10 @@ def prefetch(ctx: Context, key: str, pointer: str, bytes: int) -> None:
     ctx.kept(f"ahead {key}", emit)
 
 
-def _ask(ctx: Context, pointer: str, start: int, bytes: int, near: int) -> None:
-    """Ask for so many bytes, from ``start`` bytes behind a pointer on."""
+def _ask(ctx: Context, pointer: str, offsets: Iterable[int], near: int) -> None:
+    """Ask for lines some bytes behind a pointer."""
     ctx.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    for offset in range(start, start + bytes, LINE):
+    for offset in offsets:
         at = ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {offset}")
         ctx.stmt(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 {near}, i32 1)")
 

@@ -124,6 +124,7 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
         all_lanes = found.space != "shared" and _all_or_none(ctx, found, kind, count)
         in_runs = partial(_runs_load, ctx, found, kind, count, formed)
         if found.grouped:
+            _ask_ahead_rows(ctx, found, formed, starts)
             ready = in_groups(ctx, found, formed, starts, all_lanes)
         else:
             ready = as_expected(ctx, found, formed, starts, all_lanes or (not formed.step and found.space != "shared"))
@@ -198,6 +199,15 @@ def _ask_ahead(ctx: Context, found: Access) -> None:
         base = found.address.base
         key = base.name if isinstance(base, Reg) else found.base
         ahead.prefetch(ctx, key, host_pointer(ctx, found, found.shape.offsets[0]), LANES * found.size)
+
+
+def _ask_ahead_rows(ctx: Context, found: Access, formed: Runs, starts: list[str]) -> None:
+    """The same for loads of the rows of a narrow block."""
+    base = found.address.base
+    if found.space in ("global", "generic") and formed.step and isinstance(base, Reg):
+        for row, start in enumerate(starts):
+            pointer = ctx.inst(f"inttoptr i64 {start} to ptr")
+            ahead.prefetch(ctx, f"{base.name} {row}", pointer, formed.width * formed.step)
 
 
 def _all_or_none(ctx: Context, found: Access, kind: ScalarType, count: int) -> bool:
