@@ -79,6 +79,7 @@ const char *pe_machine_identity(void) {
 const char *pe_variant_of(const uint32_t *block) {
   static const char *const narrow[] = {"x1", "x2", "x4", "x8", "x16"};
   uint32_t x = block[0], y = block[1], z = block[2];
+  if (x <= LANES && y == 1 && z == 1) return "warp";
   if ((y == 1 && z == 1) || x % LANES == 0) return "row";
   for (int i = 0; i < 5; i++)
     if (x == 1u << i && (z == 1 || (uint64_t)x * y % LANES == 0)) return narrow[i];

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ptxemu.analysis.shape import Shape, uniform
-from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.block_shape import LANES, ONE_WARP
 
 
 def tid_shape(variant: str, axis: str) -> Shape | None:
     """The shape of ``%tid.x/y/z`` under a variant."""
     lanes = range(LANES)
-    if variant == "row":
+    if variant in ("row", ONE_WARP):
         return Shape(tuple(lanes), 5, 1023) if axis == "x" else uniform(LANES, 0, 1023)
     if variant.startswith("x"):
         width = int(variant[1:])

@@ -156,7 +156,7 @@ def _scheme(bodies: Bodies, observed: Observed, threaded: bool | None, after: Ho
     if not chosen and not tells_order(observed):
         for uniformity in shapes[1:] if independent else shapes:
             uniformity.grouped = Grouped(uniformity)
-    survivors = None if chosen or independent else survivors_of(graphs, shapes[0])
+    survivors = None if chosen or independent else survivors_of(graphs, shapes[0], tells_order(observed))
     alone = survivors is not None and not survivors.block_of
     rows = alone and not tells_order(observed) and along_rows(graphs[0], shapes[0])
     return Scheme(chosen, independent, cost, shapes, survivors, rows)

@@ -8,8 +8,11 @@ from __future__ import annotations
 from ptxemu._runtime import ffi, lib
 
 LANES = 32
+ONE_WARP = "warp"
+"""The variant of blocks in which no warp waits for another one."""
 
 
 def variant_of(block: tuple[int, int, int]) -> str:
-    """The variant of a block: ``row`` (a warp lies in one row), ``x<n>`` (rows of n lanes, n < 32) or ``any``."""
+    """The variant of a block: ``warp`` (one, which is a row), ``row`` (a warp lies in a row), ``x<n>`` (rows of n lanes, n < 32)
+    or ``any``."""
     return str(ffi.string(lib.pe_variant_of(block)).decode())

@@ -65,6 +65,15 @@ def test_code_that_is_observed_is_looped(observed: Observed) -> None:
     assert facts(BARRIER, observed=observed).looped
 
 
+@pytest.mark.parametrize(
+    ("variant", "observed", "count"), [("row", "", 1), ("warp", "", 0), ("warp", "strays", 0), ("warp", "all", 1)]
+)
+def test_nobody_waits_in_a_block_of_one_warp(variant: str, observed: Observed, count: int) -> None:
+    """Unless somebody is to be told that all warps have come together."""
+    lowered = compile.emit(compile.front(text(BARRIER)), "k", compile.Options(variant=variant, observed=observed), "llvm")
+    assert str(lowered).count("resume1:") == count
+
+
 def launch(body: str, block: int, grid: int = 2, **options: object) -> np.ndarray:
     out = np.zeros(grid * block, np.uint32)
     assert facts(body).looped

@@ -19,6 +19,7 @@ from ptxemu.driver import background, compile, effort, improve, jit, lowering
 from ptxemu.driver.effort import Effort, cost_of
 from ptxemu.driver.program import Program, Settings
 from ptxemu.driver.request import Request
+from ptxemu.ir.block_shape import variant_of
 from ptxemu.text.source import SourceFile
 from tests.support.kernel_tools import kernel
 
@@ -175,7 +176,7 @@ def test_the_background_process_makes_what_this_one_would():
     wait_for(lambda: compiled("k", BLOCK).better is not None)
     results.append(run(module))
     code = module.program.load("k", BLOCK)[0]
-    assert code == compile.kernel(compile.front(LARGE), "k", compile.Options())
+    assert code == compile.kernel(compile.front(LARGE), "k", compile.Options(variant=variant_of(BLOCK)))
     assert all((result == results[0]).all() for result in results)
     wait_for(lambda: improve._compiler.process is None)
 

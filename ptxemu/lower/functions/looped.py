@@ -22,7 +22,7 @@ from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.strides import strided
 from ptxemu.analysis.survivors import Point, Survivor, Survivors
 from ptxemu.analysis.uniformity import Uniformity
-from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.block_shape import LANES, ONE_WARP
 from ptxemu.ir.convergence import is_grid_barrier
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph
@@ -49,10 +49,11 @@ BEGIN, OVER = 0, -1  # places where a warp is; others are numbers of points, fro
 IN_LOOPS = 1 << 16
 
 
-def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity) -> Survivors | None:
+def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity, together: bool) -> Survivors | None:
     """What outlives the turns of warps in a kernel, ``graphs[0]`` with its device functions; None if it cannot be looped.
 
-    In one that can, warps wait for each other at most where a jump does it, in few places, and need little behind them.
+    In one that can, warps wait for each other at most where a jump does it, in few places, and need little behind them.  Where a
+    CTA is one warp, barriers are no such places, unless somebody is to be told that all warps have come together.
     """
     kernel, *functions = graphs
     if any(graph.spins for graph in graphs):
@@ -60,7 +61,11 @@ def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity) -> Survivors |
     if any(_may_wait(op) for graph in functions for block in graph.blocks for op in block.ops):
         return None
     waits = [op for block in kernel.blocks for op in block.ops if _may_wait(op)]
-    if not all(map(is_jump, waits)) or len(waits) > MOST_BARRIERS or len({op["a"].bits for op in waits}) > 1:
+    if not all(map(is_jump, waits)):
+        return None
+    if uniformity.variant == ONE_WARP and not together:
+        waits = []
+    if len(waits) > MOST_BARRIERS or len({op["a"].bits for op in waits}) > 1:
         return None
     tables = any(block.table for block in kernel.blocks)
     if waits and tables:
@@ -68,7 +73,7 @@ def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity) -> Survivors |
     loops = [] if tables else _strided(kernel, uniformity)
     homes = representatives(uniformity.linear)
     for chosen in [loops, []] if 0 < len(loops) <= MOST_BARRIERS - len(waits) else [[]]:
-        survivors = Survivors(uniformity.linear, homes, is_jump, chosen)
+        survivors = Survivors(uniformity.linear, homes, set(waits).__contains__, chosen)
         if records.size(survivors, uniformity) <= LARGEST_RECORD:
             return survivors
     return None
@@ -217,14 +222,15 @@ class LoopedBuilder(FunctionBuilder):
     # -- barriers
 
     def _segment(self, segment: Segment) -> None:
-        if len(segment.ops) == 1 and is_jump(segment.ops[0]):
-            self._barrier(segment.ops[0])
+        if len(segment.ops) == 1 and is_jump(op := segment.ops[0]):
+            self._tell(op)
+            if op in self.survivors.barriers:
+                self._barrier(op)
         else:
             super()._segment(segment)
 
     def _barrier(self, op: Op) -> None:
         ctx, block = self.ctx, self.survivors.barriers[op]
-        self._tell(op)
         ctx.settle()
         self._give_way(op, len(self.resumed) + 1)
         ctx.forget()
