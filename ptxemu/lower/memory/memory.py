@@ -32,7 +32,7 @@ from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.reach import foresee
 from ptxemu.lower.core.runs import as_expected, expected, first_addresses, in_groups
 from ptxemu.lower.core.telling import admit, admit_load, tell_release
-from ptxemu.lower.memory import ahead, at_once, consecutive, pairs, runs, strided, twins, windows
+from ptxemu.lower.memory import ahead, at_once, consecutive, halves, pairs, runs, strided, twins, windows
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
 
@@ -184,12 +184,20 @@ def _runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed
     def plain() -> list[str]:
         return runs.load(ctx, bits, count, formed, pointers, found.volatile)
 
+    types = [f"<{LANES} x {bits}>"] * count
+
     def masked() -> list[str]:
         return runs.load(ctx, bits, count, formed, pointers, mask=found.mask)
 
+    def partly() -> list[str]:
+        if not halves.serves(ctx, count):
+            return masked()
+        half = partial(halves.load, ctx, bits, pointers[0], found.mask)
+        return ctx.when(halves.is_half(ctx, found.mask), half, masked, types)
+
     if found.space == "shared" or not formed.step or _all_or_none(ctx, found, kind, count):  # the test covers lanes that are off
         return plain()
-    return ctx.when(_full(ctx, found.mask), plain, masked, [f"<{LANES} x {bits}>"] * count, likely=True)
+    return ctx.when(_full(ctx, found.mask), plain, partly, types, likely=True)
 
 
 def _ask_ahead(ctx: Context, found: Access) -> None:
@@ -335,7 +343,13 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
             masked = partial(consecutive.store, ctx, bits, registers, count, pointers, mask=mask, blend=blend)
         else:
             masked = partial(consecutive.store_rows, ctx, bits, values[0], pointers, mask)
-        return ctx.when(_full(ctx, mask), plain, masked, [], likely=True)
+        return ctx.when(_full(ctx, mask), plain, partial(partly, pointers, masked), [], likely=True)
+
+    def partly(pointers: list[str], masked: Load) -> list[str]:
+        if not halves.serves(ctx, count):
+            return masked()
+        half = partial(halves.store, ctx, bits, values[0], pointers[0], mask)
+        return ctx.when(halves.is_half(ctx, mask), half, masked, [])
 
     def pattern() -> list[str]:
         if formed is not None:
