@@ -17,9 +17,10 @@ STRIDES = """
 mov.u32 %r4, %nctaid.x; mul.wide.u32 %rd5, %r4, 128; mov.u32 %r5, 0;
 L: ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4]; add.u64 %rd1, %rd1, %rd5; add.u32 %r5, %r5, %r2;
 setp.lt.u32 %p1, %r5, %r1; @%p1 bra L;"""
+TOGETHER = STRIDES.replace("L:", "L: bar.sync 0;")
 
 
-@pytest.mark.parametrize(("body", "count"), [(f"{ONCE} bar.sync 0;", 2), (ONCE, 0), (LOOP, 0), (STRIDES, 2)])
+@pytest.mark.parametrize(("body", "count"), [(f"{ONCE} bar.sync 0;", 2), (ONCE, 0), (LOOP, 0), (STRIDES, 2), (TOGETHER, 2)])
 def test_code(body: str, count: int) -> None:
     """Two lines for two loads off one base, none where warps go along rows anyway."""
     text = str(compile.emit(compile.front(kernel(GLOBAL_INDEX + AT + body)), "k", compile.Options(), "llvm"))
@@ -43,3 +44,19 @@ def test_the_end_of_memory() -> None:
         buffer = device.to_device(words)
         ptxemu.loads(kernel(GLOBAL_INDEX + AT + body), device=device)["k"][len(words) // 32, 32](buffer)
         np.testing.assert_array_equal(buffer.copy_to_host(), words + 1)
+
+
+@pytest.mark.parametrize("threads", [32, 64])
+def test_a_loop_with_strides_and_barriers(threads: int) -> None:
+    """Trips of all warps: sums of a column, whose rows end where memory may end."""
+    body = """ld.param.u32 %r4, [rows]; mov.u32 %r6, %nctaid.x; mul.lo.u32 %r6, %r6, %r62; mul.wide.u32 %rd5, %r6, 4;
+    mov.u32 %r5, 0; mov.u64 %rd6, %rd1;
+    L: ld.global.u32 %r1, [%rd1]; add.u32 %r5, %r5, %r1; add.u64 %rd1, %rd1, %rd5; bar.sync 0;
+    sub.u32 %r4, %r4, 1; setp.ne.u32 %p1, %r4, 0; @%p1 bra L;
+    st.global.u32 [%rd6], %r5;"""
+    text = kernel(GLOBAL_INDEX + AT + body, ".param .u64 out, .param .u32 rows")
+    words = np.random.default_rng(1).integers(0, 1 << 20, (37, 3 * threads), dtype=np.uint32)
+    with ptxemu.Device(memory="1 MiB") as device:
+        found = device.to_device(words)
+        ptxemu.loads(text, device=device)["k"][3, threads](found, 37)
+        np.testing.assert_array_equal(found.copy_to_host()[0], words.sum(0, dtype=np.uint32))

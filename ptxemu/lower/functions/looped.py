@@ -170,6 +170,8 @@ class LoopedBuilder(FunctionBuilder):
         self.resumed: list[tuple[int, str]] = []  # places where turns begin, and their labels
         self.ctx.few_turns = len(survivors.block_of) <= FEW
         self.in_loops = bool(survivors.loops)
+        waiting = set(survivors.barriers.values())
+        self.by_trips = [loop for loop in strided(graph, uniformity) if not waiting.isdisjoint(loop.blocks)] if waiting else []
         self.held = bool(survivors.loops and survivors.barriers)  # whether warps at barriers may have to pass up their turn
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
@@ -218,6 +220,7 @@ class LoopedBuilder(FunctionBuilder):
     def _begin(self, block: Block) -> None:
         super()._begin(block)
         self.ctx.in_strides = any(block in loop.blocks for loop in self.survivors.loops.values())
+        self.ctx.by_trips = any(block in loop.blocks for loop in self.by_trips)
 
     # -- barriers
 

@@ -24,7 +24,7 @@ def prefetch(ctx: Context, key: str, pointer: str, bytes: int) -> None:
     In wider blocks the processor sees the stream, and where warps go along rows. In loops it is not known what comes next but in
     those with strides, where it is for a later trip.
     """
-    if bytes > MOST or ctx.along_rows or (ctx.in_loop and not ctx.in_strides):
+    if bytes > MOST or ctx.along_rows or (ctx.in_loop and not (ctx.in_strides or ctx.by_trips)):
         return
 
     def ask() -> list[str]:
@@ -35,6 +35,8 @@ def prefetch(ctx: Context, key: str, pointer: str, bytes: int) -> None:
     def emit() -> str:
         if ctx.in_strides:
             _ask(ctx, _later(ctx, pointer), range(0, bytes, LINE), NEAR)
+        elif ctx.by_trips:
+            _ask(ctx, _next_trip(ctx, pointer), range(0, bytes, LINE), NEAREST)
         else:
             ctx.when(_narrow(ctx), ask, None, [])
         return "done"
@@ -63,6 +65,25 @@ def _later(ctx: Context, pointer: str) -> str:
     ahead = ctx.scalar.select(first, "i64", ctx.inst(f"load i64, ptr {far}, align 8"), step)
     ctx.stmt(f"store i64 {ahead}, ptr {far}, align 8")
     return ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {ahead}")
+
+
+def _next_trip(ctx: Context, pointer: str) -> str:
+    """Where a pointer will be in the next trip, if it goes on as that of the first warp has from the trip before to this one."""
+    last, step = ctx.alloca("i64"), ctx.alloca("i64")
+    for slot in (last, step):
+        ctx.at_entry(f"store i64 0, ptr {slot}, align 8")
+    at = ctx.inst(f"ptrtoint ptr {pointer} to i64")
+
+    def measure() -> list[str]:
+        before = ctx.inst(f"load i64, ptr {last}, align 8")
+        begun = ctx.scalar.icmp("ne", "i64", before, "0")
+        distance = ctx.scalar.select(begun, "i64", ctx.scalar.bin("sub", "i64", at, before), "0")
+        ctx.stmt(f"store i64 {at}, ptr {last}, align 8")
+        ctx.stmt(f"store i64 {distance}, ptr {step}, align 8")
+        return []
+
+    ctx.when(ctx.inst(f"icmp eq ptr %w, {ctx.any_warp}"), measure, None, [])
+    return ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {ctx.inst(f'load i64, ptr {step}, align 8')}")
 
 
 def _narrow(ctx: Context) -> str:
