@@ -12,6 +12,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import MASK, WORD, Context
 from ptxemu.lower.core.literals import offsets_literal
 
+WORDS = (32, 64)  # bits of what is loaded lane by lane in registers
 POINTERS = f"<{LANES} x ptr>"
 HALF = LANES // 2
 
@@ -23,6 +24,8 @@ def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, s
     of whole addresses. ``rare`` keeps the code out of line whatever the CPU.
     """
     near, size = start != "0", int(bits[1:])
+    if not (rare or ctx.target.gathers(size) or near) and size in WORDS:
+        return _loaded(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), mask)
     if rare or not (ctx.target.gathers_near(size) if near else ctx.target.gathers(size)):
         return gather_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), mask)
     if not near:
@@ -222,6 +225,41 @@ def beyond(ctx: Context, kind: str, offsets: str, limit: str, shift: int) -> str
     if shift:
         offsets = ctx.vector.intrinsic("fshr", kind, offsets, offsets, ctx.vector.int(int(kind[1:]), shift))
     return ctx.inst(f"bitcast {MASK} {ctx.vector.icmp('uge', kind, offsets, ctx.splat(kind, limit))} to i{LANES}")
+
+
+def _loaded(ctx: Context, bits: str, addresses: str, plus: str, mask: str) -> str:
+    """The same as :func:`gather_stored`, by code of the target: all lanes are on as a rule, and a vector that is stored whole is
+    there to be loaded."""
+    whole = f"<{LANES} x {bits}>"
+    out, helper = ctx.temporary(whole), _load_helper(ctx, bits)
+    ctx.stmt(f"call void @{helper}(ptr {addresses}, i64 {plus}, i{LANES} {ctx.bits_of(mask)}, ptr {out})")
+    return ctx.inst(f"load {whole}, ptr {out}, align 64")
+
+
+def _load_helper(ctx: Context, bits: str) -> str:
+    """Define ``void f(addresses, plus, mask, out)`` for :func:`_loaded`."""
+    name, some = f"lanes.gather.{bits[1:]}", f"pe_gather_{bits[1:]}"
+    if name not in ctx.helpers:
+        parameters = f"ptr %addresses, i64 %plus, i{LANES} %mask, ptr %out"
+        ctx.declare(some, f"declare void @{some}(ptr, i64, i{LANES}, ptr)")
+        whole, lines, value = f"<{LANES} x {bits}>", [], "poison"
+        for lane in range(LANES):
+            lines += [
+                f"  %from.{lane} = getelementptr i64, ptr %addresses, i64 {lane}",
+                f"  %address.{lane} = load i64, ptr %from.{lane}, align 8",
+                f"  %sum.{lane} = add i64 %address.{lane}, %plus",
+                f"  %place.{lane} = inttoptr i64 %sum.{lane} to ptr",
+                f"  %word.{lane} = load {bits}, ptr %place.{lane}, align {int(bits[1:]) // 8}",
+                f"  %value.{lane} = insertelement {whole} {value}, {bits} %word.{lane}, i64 {lane}",
+            ]
+            value = f"%value.{lane}"
+        ctx.helpers[name] = "\n".join([
+            f"define internal void @{name}({parameters}) noinline nounwind {{",
+            f"  %full = icmp eq i{LANES} %mask, -1", "  br i1 %full, label %all, label %some", "all:", *lines,
+            f"  store {whole} {value}, ptr %out, align 64", "  ret void",
+            f"some:\n  call void @{some}({parameters})", "  ret void", "}",
+        ])  # fmt: skip
+    return name
 
 
 def _test_helper(ctx: Context, shift: int) -> str:
