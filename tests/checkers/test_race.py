@@ -30,6 +30,10 @@ ONE = "setp.eq.u32 %p1, %r1, 40; @%p1 st.shared.u32 [s], 7;"
 WIDE = "shl.b32 %r3, %r1, 3; mov.u64 %rd4, 5; st.shared.u64 [%r3], %rd4;"
 ROWS = "and.b32 %r3, %r1, 15; shl.b32 %r3, %r3, 2;"  # a word for all threads with the same column of 16
 HALF = "shr.u32 %r3, %r1, 4; shl.b32 %r3, %r3, 2;"  # and one for each row
+PADDED = "shr.u32 %r4, %r1, 4; add.u32 %r3, %r4, %r1; shl.b32 %r3, %r3, 2;"  # a free word behind 16: a warp's lie among 33
+LAST_OF_WARP = "setp.eq.u32 %p1, %r1, 31; @%p1 st.shared.u32 [%r3], %r1;"
+NINE = """and.b32 %r4, %r1, 1; shr.u32 %r5, %r1, 1; and.b32 %r5, %r5, 7; add.u32 %r4, %r4, %r5; shl.b32 %r3, %r4, 4;
+mul.wide.u32 %rd4, %r4, 16; add.u64 %rd4, %rd1, %rd4;"""  # nine words for a warp, 16 bytes from one to the next
 EVERYWHERE = "ld.global.u32 %r4, [%rd1]; ld.global.u32 %r4, [%rd1+4]; ld.global.u32 %r4, [%rd1+8]; ld.global.u32 %r4, [%rd1+12];"
 BLOCKS = "mul.wide.u32 %rd4, %r2, 4; add.u64 %rd4, %rd1, %rd4; setp.eq.u32 %p1, %r1, 0;"  # a word of each block
 PUBLISH = """setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r2, 0; @%p1 bra DONE; @%p2 bra WAIT; st.global.u32 [%rd3], 7; {fence};
@@ -107,12 +111,19 @@ RACES = {
     f"{OWN} bar.sync 0; {ROWS} ld.shared.u32 %r4, [%r3]; st.shared.u32 [s+16], 1": ("shared memory at 0x10", "", "write"),
     f"{OWN} bar.sync 0; {HALF} ld.shared.u32 %r4, [%r3]; st.shared.u32 [s+4], 1": ("shared memory at 0x4", "", "write"),
     f"{EVERYWHERE} bar.sync 0; {BLOCKS} @%p1 st.global.u32 [%rd4], %r2": ("`x`", "", ""),
+    f"{PADDED} st.shared.u32 [%r3], %r1; ld.shared.u32 %r4, [%r3+136]": ("shared memory", "read", "write"),
+    f"{PADDED} {LAST_OF_WARP} ld.shared.u32 %r4, [s+128]": ("shared memory at 0x80", "read", "write"),
+    f"setp.eq.u32 %p1, %r1, 40; @%p1 st.shared.u32 [s+128], 7; {NINE} ld.shared.u32 %r6, [%r3]":
+        ("shared memory at 0x80", "", "write"),
+    f"{NINE} setp.eq.u32 %p1, %r2, 3; @%p1 st.global.u32 [%rd1+128], 7; ld.global.u32 %r6, [%rd4]": ("`x`[0x80]", "", "write"),
 }  # fmt: skip
 ORDERED = [
     f"{ONE} bar.sync 0; ld.shared.u32 %r4, [s]; bar.sync 0; {ONE}",
     f"{WIDE} ld.shared.u64 %rd4, [%r3]; and.b32 %r5, %r3, 255; bar.sync 0; ld.shared.u64 %rd4, [%r5]; bar.sync 0; {WIDE}",
     f"{OWN} bar.sync 0; {ROWS} ld.shared.u32 %r4, [%r3]; {HALF} ld.shared.u32 %r4, [%r3]; bar.sync 0; {OWN}",
     f"{EVERYWHERE} bar.sync 0; {EVERYWHERE}",
+    f"{PADDED} st.shared.u32 [%r3], %r1; bar.sync 0; ld.shared.u32 %r4, [%r3+136]; bar.sync 0; {LAST_OF_WARP}",
+    f"{OWN} bar.sync 0; {NINE} {'ld.shared.u32 %r6, [%r3]; ld.global.u32 %r6, [%rd4];' * 2} bar.sync 0; st.shared.u32 [s], %r6",
     f"{OWN} bar.sync 0; {NEXT}; bar.sync 0; st.shared.u32 [%r3], %r4",
     f"{OWN} bar.warp.sync 0xffffffff; {NEIGHBOUR.replace('+4', '')}",
     f"{OWN} barrier.sync 3; {NEXT}",

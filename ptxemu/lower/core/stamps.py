@@ -21,6 +21,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.access import Access, Range, pattern_test
 from ptxemu.lower.core.context import MASK, Context
+from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.core.masks import expanded
 from ptxemu.lower.core.runs import as_expected, first_addresses, rows_within
 from ptxemu.lower.core.site import site_literal, site_type
@@ -168,24 +169,22 @@ class Stamping:
         ctx, t = self.ctx, piece.type
         good = ctx.inst(f"sub {t} {before}, {self._spread(piece, self._state('floor' if self.shared else 'ancient'))}")
         differ = ctx.inst(f"xor {t} {before}, {self._stamps(piece)}")
-        mine = ctx.inst(f"sub {t} {differ}, {self._constant(piece, [LANE] * piece.words)}")
+        mine = ctx.inst(f"sub {t} {differ}, {_constants([LANE] * piece.words)}")
         good = ctx.inst(f"or {t} {good}, {mine}")
         if not self.shared:
             since = ctx.inst(f"sub {t} {before}, {self._spread(piece, self._state('first'))}")
             rest = ctx.inst(f"sub {t} {since}, {self._spread(piece, self._state('span'))}")
-            later = ctx.inst(f"xor {t} {since}, {self._constant(piece, [-1] * piece.words)}")
+            later = ctx.inst(f"xor {t} {since}, {_constants([-1] * piece.words)}")
             within = ctx.inst(f"and {t} {rest}, {later}")
             good = ctx.inst(f"or {t} {good}, {within}")
         if not (there := self._there(piece)):
             return good
         present = ctx.inst(f"sext {_flags(piece)} {there} to {t}")
-        absent = ctx.inst(f"xor {t} {present}, {self._constant(piece, [-1] * piece.words)}")
+        absent = ctx.inst(f"xor {t} {present}, {_constants([-1] * piece.words)}")
         return ctx.inst(f"or {t} {good}, {absent}")
 
     def _joined(self, words: int, values: str) -> str:
         """The bits that all have."""
-        if words == 1:
-            return values
         return self.ctx.call("i64", f"llvm.vector.reduce.and.v{words}i64", (f"<{words} x i64>", values))
 
     def _pieces(self) -> list[Group]:
@@ -199,16 +198,14 @@ class Stamping:
         good = ctx.inst(f"icmp uge {t} {before}, {self._spread(group, self._state('least'))}")
         since = ctx.inst(f"sub {t} {before}, {self._spread(group, self._state('begin'))}")
         theirs = ctx.inst(f"icmp uge {t} {since}, {self._spread(group, self._state('length'))}")
-        told = ctx.inst(f"and {t} {before}, {self._constant(group, [STRONG | BYTES] * group.words)}")
-        plain = ctx.inst(f"icmp eq {t} {told}, {self._constant(group, [BYTES] * group.words)}")
+        told = ctx.inst(f"and {t} {before}, {_constants([STRONG | BYTES] * group.words)}")
+        plain = ctx.inst(f"icmp eq {t} {told}, {_constants([BYTES] * group.words)}")
         return self._every(group, good, theirs, plain)
 
     def _every(self, group: Group, *flags: str) -> str:
         """i1: all flags are set for all words of lanes that are there."""
         t, there = _flags(group), self._there(group)
         good = reduce(lambda a, b: self.ctx.inst(f"and {t} {a}, {b}"), flags)
-        if group.words == 1:
-            return good
         number = f"i{group.words}"
         if there:
             absent = self.ctx.inst(f"xor {t} {there}, splat (i1 true)")
@@ -237,7 +234,7 @@ class Stamping:
 
     def _stamps(self, group: Group) -> str:
         lanes = [max(lane, 0) * LANE for lane in group.lanes]
-        return self.ctx.inst(f"or {group.type} {self._spread(group, self.now)}, {self._constant(group, lanes)}")
+        return self.ctx.inst(f"or {group.type} {self._spread(group, self.now)}, {_constants(lanes)}")
 
     # ---------------------------------------------------------------- places
 
@@ -277,14 +274,8 @@ class Stamping:
         return _pointer(self.ctx, start, offset)
 
     def _spread(self, group: Group, value: str) -> str:
-        if group.words == 1:
-            return value
         first = self.ctx.inst(f"insertelement {group.type} poison, i64 {value}, i64 0")
         return self.ctx.inst(f"shufflevector {group.type} {first}, {group.type} poison, <{group.words} x i32> zeroinitializer")
-
-    @staticmethod
-    def _constant(group: Group, values: Sequence[int]) -> str:
-        return "<" + ", ".join(f"i64 {value}" for value in values) + ">" if group.words > 1 else str(values[0])
 
     # ---------------------------------------------------------------- conditions
 
@@ -485,6 +476,10 @@ def _apart(ctx: Context, groups: Sequence[Group], good: str) -> str:
         distance = scalar.bin("add", "i64", scalar.bin("sub", "i64", one, other), str(reach - 1))
         good = scalar.bin("and", "i1", good, scalar.icmp("uge", "i64", distance, str(2 * reach - 1)))
     return good
+
+
+def _constants(values: Sequence[int]) -> str:
+    return vector_literal("i64", values)
 
 
 def _flags(group: Group) -> str:

@@ -34,7 +34,7 @@ class Group:
 
     @property
     def type(self) -> str:
-        return f"<{self.words} x i64>" if self.words > 1 else "i64"
+        return f"<{self.words} x i64>"
 
     def pieces(self) -> Iterator[Group]:
         """It in parts of a vector."""
