@@ -173,6 +173,27 @@ static uint64_t reach(void *context, const pe_warp *w, uint64_t address) {
   return at.address + at.size - address;
 }
 
+/* Whether `memory` and `init` have nothing to say of accesses of an allocation. */
+static bool is_plain(pe_checker *checker, uint64_t address, uint64_t size) {
+  pe_extent at;
+  if (!(checker->checks & (PE_CHECK_MEMORY | PE_CHECK_INIT))) return true;
+  bool whole = pe_extents_at(&checker->extents, address, &at) && at.lasting && at.address == address && at.size == size;
+  return whole && !(checker->checks & PE_CHECK_INIT && pe_init_has_blanks(&checker->init, address, size));
+}
+
+static uint32_t apart(void *context, const pe_warp *w, uint64_t address, uint64_t size) {
+  pe_checker *checker = context;
+  pe_require_stack();
+  if (!is_plain(checker, address, size)) return PE_SUMS_TOLD;
+  if (!(checker->checks & PE_CHECK_RACE)) return PE_SUMS_UNTOLD;
+  return pe_race_is_apart(checker, w, address, size) ? PE_SUMS_STAMPED : PE_SUMS_TOLD;
+}
+
+static void joined(void *context, const pe_launch *launch, uint64_t address, uint64_t size, uint32_t each,
+                   const uint64_t *stamps) {
+  pe_race_join(context, launch, address, size, each, stamps);
+}
+
 static void allocated(void *context, uint64_t address, uint64_t size, const pe_warp *w, uint32_t lane) {
   pe_checker *checker = context;
   if (w) {
@@ -315,6 +336,8 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .memory = memory,
     .pattern = pattern,
     .reach = checks & (PE_CHECK_MEMORY | PE_CHECK_INIT | PE_CHECK_RACE) ? reach : NULL,
+    .apart = apart,
+    .joined = joined,
     .allocated = allocated,
     .named = named,
     .filled = filled,

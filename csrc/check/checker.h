@@ -87,6 +87,11 @@ void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_
 /* It goes on behind one; and these warps do, which have all come to it. */
 void pe_race_left(pe_checker *checker, const pe_warp *w);
 void pe_race_together(pe_checker *checker, const pe_warp *first, uint32_t warps);
+/* race_sums.c: whether a worker may make sums in an allocation apart from others (twin.h) and leave stamps of them for itself; what it has
+ * left comes there. */
+bool pe_race_is_apart(pe_checker *checker, const pe_warp *w, uint64_t address, uint64_t size);
+void pe_race_join(pe_checker *checker, const pe_launch *launch, uint64_t address, uint64_t size, uint32_t each,
+                  const pe_stamp *stamps);
 /* Memory is a kernel's anew: what was done there before does not matter. */
 void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size);
 

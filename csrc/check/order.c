@@ -174,6 +174,11 @@ static const launch *launch_of(pe_order *order, const pe_config *config) {
   return l;
 }
 
+pe_stamp pe_order_oldest(pe_order *order, const pe_config *config) {
+  const pe_order_launch *l = launch_of(order, config);
+  return l ? (pe_stamp)l->oldest << PE_STAMP_PERIOD_AT : UINT64_MAX;
+}
+
 /* The number of a CTA in the grid, or that of the first of its cluster. */
 static uint64_t number_of(const pe_warp *w, bool first) {
   uint64_t at[3] = {0};

@@ -105,6 +105,9 @@ void pe_order_end(pe_order *order);
 bool pe_order_begun(pe_order *order, const pe_config *config);
 void pe_order_ended(pe_order *order, const pe_config *config);
 
+/* The least stamp that may be of a launch, or of one that has run beside it. */
+pe_stamp pe_order_oldest(pe_order *order, const pe_config *config);
+
 /* The CTA of a warp begins, in the cluster of `first` (observer.h). One of which nothing is known if there is no memory. */
 pe_order_block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *first);
 

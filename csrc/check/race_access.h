@@ -182,6 +182,10 @@ bool pe_race_is_equal_write(const pe_race_use *u, uint32_t lane, uint64_t addres
 enum { PE_RACE_EQUAL = 1, PE_RACE_WITH_READ = 2, PE_RACE_UNFENCED = 16 };
 void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, uint32_t how);
 
+/* The same of a sum in global memory that the thread of a stamp has made apart from others: a plain access was there before. */
+void pe_race_tell_sum(pe_checker *checker, const pe_launch *launch, uint64_t address, uint32_t size, pe_stamp now,
+                      pe_stamp before, bool is_read);
+
 /* ---- race_bytes.c ---- */
 
 void pe_race_bytes_end(pe_race *race);

@@ -26,30 +26,39 @@ bool pe_race_is_equal_write(const pe_race_use *u, uint32_t lane, uint64_t addres
   return memcmp(value, left_by(u, lane, address, before), u->event->size) == 0;
 }
 
-static void add_place(const pe_race_use *u, uint64_t address, pe_text *t) {
-  const pe_surface_desc *surface = u->event->surface;
+static void add_global(pe_checker *checker, uint64_t address, pe_text *t) {
   pe_extent at;
-  if (surface)
-    pe_add_texel(u->checker, surface, address, t);
-  else if (u->shared)
-    pe_add_shared(u->w, address, t);
-  else if (pe_extents_at(&u->checker->extents, address, &at) && at.name[0])
+  if (pe_extents_at(&checker->extents, address, &at) && at.name[0])
     pe_add(t, "`%s`[0x%" PRIx64 "]", at.name, address - at.address);
   else
     pe_add(t, "global memory at 0x%" PRIx64, address);
 }
 
-static void fill_place(const pe_race_use *u, uint64_t address, pe_stamp stamp, pe_thread_place *out) {
-  const pe_warp *w = u->w;
+static void add_place(const pe_race_use *u, uint64_t address, pe_text *t) {
+  const pe_surface_desc *surface = u->event->surface;
+  if (surface)
+    pe_add_texel(u->checker, surface, address, t);
+  else if (u->shared)
+    pe_add_shared(u->w, address, t);
+  else
+    add_global(u->checker, address, t);
+}
+
+/* The thread of a stamp, in a CTA that has this number in a launch's grid. */
+static pe_thread_place place_in(const pe_config *launch, uint64_t number, pe_stamp stamp) {
+  uint32_t thread = pe_stamp_warp(stamp) * PE_WARP_LANES + pe_stamp_lane(stamp);
+  const uint32_t *grid = launch->grid, *block = launch->block;
+  return (pe_thread_place){
+    .warp = pe_stamp_warp(stamp),
+    .ctaid = {(uint32_t)(number % grid[0]), (uint32_t)(number / grid[0] % grid[1]), (uint32_t)(number / grid[0] / grid[1])},
+    .tid = {thread % block[0], thread / block[0] % block[1], thread / block[0] / block[1]},
+  };
+}
+
+static pe_thread_place place_of(const pe_race_use *u, uint64_t address, pe_stamp stamp) {
   uint64_t number = pe_stamp_is_pending(stamp) ? pe_copies_block(&u->checker->race, stamp, address, u->b->number)
                                                : pe_order_block_number(&u->checker->race.order, stamp);
-  uint32_t thread = pe_stamp_warp(stamp) * PE_WARP_LANES + pe_stamp_lane(stamp);
-  *out = (pe_thread_place){
-    .warp = pe_stamp_warp(stamp),
-    .ctaid = {(uint32_t)(number % w->nctaid[0]), (uint32_t)(number / w->nctaid[0] % w->nctaid[1]),
-              (uint32_t)(number / w->nctaid[0] / w->nctaid[1])},
-    .tid = {thread % w->ntid[0], thread / w->ntid[0] % w->ntid[1], thread / w->ntid[0] / w->ntid[1]},
-  };
+  return place_in(&u->w->launch->config, number, stamp);
 }
 
 static void add_value(pe_text *t, const char *before, const uint8_t *bytes, uint64_t size, const char *behind) {
@@ -96,6 +105,24 @@ void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stam
     pe_add(&t, " of the same value");
   else if (!pending && !is_read && is_one_value(u, address, before))
     add_value(&t, " of ", left_by(u, lane, address, before), e->size, "");
-  fill_place(u, address, before, &f.other);
+  f.other = place_of(u, address, before);
   pe_report(u->checker, u->w, lane, &f);
+}
+
+void pe_race_tell_sum(pe_checker *checker, const pe_launch *launch, uint64_t address, uint32_t size, pe_stamp now,
+                      pe_stamp before, bool is_read) {
+  pe_race *race = &checker->race;
+  pe_finding f = {.check = PE_CHECK_RACE,
+                  .what = is_read ? PE_RACE_WITH_READ : 0,
+                  .pos = pe_site_pos(&race->sites, pe_stamp_site(now)),
+                  .other_pos = pe_site_pos(&race->sites, pe_stamp_site(before)),
+                  .kernel = launch->config.kernel,
+                  .launch = launch->gridid};
+  pe_text t = pe_text_in(f.text, sizeof f.text);
+  pe_add(&t, "%u-byte atomic update of ", size);
+  add_global(checker, address, &t);
+  pe_add(&t, ", in no order with a %s", is_read ? "read" : "write");
+  f.thread = place_in(&launch->config, pe_order_block_number(&race->order, now), now);
+  f.other = place_in(&launch->config, pe_order_block_number(&race->order, before), before);
+  pe_keep_finding(checker, &f, 1);
 }

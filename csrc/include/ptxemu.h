@@ -16,7 +16,8 @@ typedef struct pe_launch pe_launch;
 typedef struct pe_apart {
   uint64_t first, bytes; /* of the allocation that it is of */
   uint64_t shift;        /* from a word there to that of the twin */
-  uint64_t sums[2];      /* the bytes again, of a twin of words of 4 bytes, and of 8; or 0 */
+  uint64_t sums[2];      /* the bytes again, of a twin of words of 4 bytes, and of 8; or 0: code must not add by itself */
+  uint64_t stamps[2];    /* where their stamps (stamp.h) would be of address 0: at twice an address, of 4 bytes, or at it */
 } pe_apart;
 
 /* What one warp of JIT code sees.  Python reads the fields of all structs through cffi: never repeat them elsewhere. */

@@ -102,6 +102,10 @@ enum {
 /* What the host fills memory with: what kernels may read; or nothing that they should read, although it is zeros. */
 enum { PE_BLANKS, PE_CONTENTS };
 
+/* What compiled code that tells of accesses does where it adds to a twin (twin.h) by itself: it tells of each sum as of other accesses;
+ * it need not; or it leaves a stamp (stamp.h) of its own beside the word. */
+enum { PE_SUMS_TOLD, PE_SUMS_UNTOLD, PE_SUMS_STAMPED };
+
 /* Functions that are called when something happens; may be NULL.  Those with a warp are called on its worker's
  * thread and its fiber, so several at the same time; none may call the runtime. Accesses of compiled code are told by code
  * that is compiled for it. */
@@ -118,6 +122,11 @@ typedef struct pe_observer {
   /* How many bytes from an address on stay what they are as long as the launch runs, so that `memory` need not be told of accesses
    * there.  NULL: all of an allocation. */
   uint64_t (*reach)(void *context, const pe_warp *w, uint64_t address);
+  /* A worker makes a twin of an allocation: PE_SUMS_TOLD ...  NULL: PE_SUMS_UNTOLD. */
+  uint32_t (*apart)(void *context, const pe_warp *w, uint64_t address, uint64_t size);
+  /* What a worker has added by itself belongs to the allocation from now on. Of each word, of `each` bytes, the stamp of the last sum, or 0. */
+  void (*joined)(void *context, const pe_launch *launch, uint64_t address, uint64_t size, uint32_t each,
+                 const uint64_t *stamps);
   void (*allocated)(void *context, uint64_t address, uint64_t size, const pe_warp *w,
                     uint32_t lane); /* by the host (w is NULL), or by malloc in a lane of a kernel, at w->pos */
   void (*named)(void *context, uint64_t address, uint64_t size, const char *name); /* a variable in an allocation */

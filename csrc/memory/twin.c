@@ -18,16 +18,20 @@ static const uint64_t FEWEST_THREADS = 1 << 14;
 struct pe_twin {
   uint64_t first, bytes; /* of the allocation, which is held */
   uint8_t *copy;
-  uint32_t size; /* of its words */
+  uint64_t *stamps; /* of its words, or NULL */
+  uint32_t size;    /* of a word */
+  uint32_t how;     /* PE_SUMS_TOLD ... */
   pe_twin *next;
 };
 
+static uint64_t whole_words(const pe_twin *twin) { return twin->bytes & ~(uint64_t)(twin->size - 1); }
+
 static pe_apart place_of(const pe_twin *twin) {
-  uint64_t whole = twin->bytes & ~(uint64_t)(twin->size - 1);
-  return (pe_apart){.first = twin->first,
-                    .bytes = twin->bytes,
-                    .shift = (uint64_t)(uintptr_t)twin->copy - twin->first,
-                    .sums = {twin->size == sizeof(uint32_t) ? whole : 0, twin->size == sizeof(uint64_t) ? whole : 0}};
+  bool wide = twin->size == sizeof(uint64_t);
+  pe_apart at = {.first = twin->first, .bytes = twin->bytes, .shift = (uint64_t)(uintptr_t)twin->copy - twin->first};
+  if (twin->how != PE_SUMS_TOLD) at.sums[wide] = whole_words(twin);
+  if (twin->stamps) at.stamps[wide] = (uint64_t)(uintptr_t)twin->stamps - twin->first * sizeof(uint64_t) / twin->size;
+  return at;
 }
 
 /* As if each thread added to a word of its own. */
@@ -41,35 +45,49 @@ static bool allowed(const pe_launch *launch) {
   return launch->workers > 1 && !launch->config.host_memory && !launch->stepped;
 }
 
-static bool fill(pe_twin *twin, pe_launch *launch) {
-  if (!pe_launch_charge(launch, twin->bytes)) return false;
-  twin->copy = calloc(1, twin->bytes);
-  return twin->copy != NULL;
+static void *zeros(pe_launch *launch, uint64_t bytes) { return pe_launch_charge(launch, bytes) ? calloc(1, bytes) : NULL; }
+
+static void free_twin(pe_twin *twin) {
+  free(twin->copy);
+  free(twin->stamps);
+  free(twin);
 }
 
-static pe_twin *make(pe_launch *launch, uint64_t address, uint32_t size) {
+static bool fill(pe_twin *twin, const pe_warp *w) {
+  const pe_observer *observer = w->launch->observer;
+  bool asks = observer && observer->apart;
+  twin->how = asks ? observer->apart(observer->context, w, twin->first, twin->bytes) : PE_SUMS_UNTOLD;
+  twin->copy = zeros(w->launch, twin->bytes);
+  if (!twin->copy || twin->how != PE_SUMS_STAMPED) return twin->copy != NULL;
+  twin->stamps = zeros(w->launch, pe_product(twin->bytes / twin->size, sizeof *twin->stamps));
+  return twin->stamps != NULL;
+}
+
+static pe_twin *make(const pe_warp *w, uint64_t address, uint32_t size) {
+  pe_launch *launch = w->launch;
   pe_allocation found;
   if (!allowed(launch) || pe_arena_shares(launch->arena)) return NULL;
   if (!pe_arena_find(launch->arena, address, &found) || !worthwhile(launch, found.size, size)) return NULL;
   if (!pe_arena_hold(launch->arena, found.address, found.size)) return NULL;
   pe_twin *twin = malloc(sizeof *twin);
   if (twin) *twin = (pe_twin){.first = found.address, .bytes = found.size, .size = size};
-  if (twin && fill(twin, launch)) return twin;
-  free(twin);
+  if (twin && fill(twin, w)) return twin;
+  if (twin) free_twin(twin);
   pe_arena_unhold(launch->arena, found.address);
   return NULL;
 }
 
-static void ask(pe_worker *self, pe_launch *launch, uint64_t address, uint32_t size) {
-  self->twin = make(launch, address, size);
+static void ask(pe_worker *self, const pe_warp *w, uint64_t address, uint32_t size) {
+  self->twin = make(w, address, size);
   self->apart = self->twin ? place_of(self->twin) : (pe_apart){0};
   self->asked = true;
 }
 
 /* Bit i: the twin has the word at address[i], at own[i]. */
-PE_WIDE static uint32_t place_lanes(const pe_apart *apart, uint32_t size, const uint64_t *restrict address,
+PE_WIDE static uint32_t place_lanes(const pe_twin *twin, uint32_t size, const uint64_t *restrict address,
                                     uint64_t *restrict own) {
-  uint64_t shift = apart->shift, first = apart->first, sums = apart->sums[size == sizeof(uint64_t)];
+  uint64_t first = twin->first, shift = (uint64_t)(uintptr_t)twin->copy - first;
+  uint64_t sums = size == twin->size ? whole_words(twin) : 0;
   uint32_t inside = 0;
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) own[i] = address[i] + shift;
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) inside |= (uint32_t)pe_in_window(address[i], first, sums) << i;
@@ -80,8 +98,8 @@ uint32_t pe_twin_lanes(const pe_warp *w, uint32_t size, uint32_t mask, const uin
                        uint64_t own[PE_WARP_LANES]) {
   pe_worker *self = pe_self;
   if (!self || !mask) return 0;
-  if (!self->asked) ask(self, w->launch, address[__builtin_ctz(mask)], size);
-  return self->twin ? place_lanes(&self->apart, size, address, own) & mask : 0;
+  if (!self->asked) ask(self, w, address[__builtin_ctz(mask)], size);
+  return self->twin ? place_lanes(self->twin, size, address, own) & mask : 0;
 }
 
 /* ---- sums come to memory -------------------------------------------------------------------------------------------- */
@@ -121,13 +139,18 @@ static void add(pe_launch *launch, const pe_twin *twin) {
 
 static void add_and_free(pe_launch *launch, pe_twin *twin) {
   add(launch, twin);
-  free(twin->copy);
   pe_arena_unhold(launch->arena, twin->first);
-  free(twin);
+  free_twin(twin);
+}
+
+static void tell_joined(const pe_launch *launch, const pe_twin *twin) {
+  const pe_observer *observer = launch->observer;
+  if (twin->stamps) observer->joined(observer->context, launch, twin->first, whole_words(twin), twin->size, twin->stamps);
 }
 
 static pe_twin *take_from(pe_worker *worker) {
   pe_twin *twin = worker->twin;
+  if (twin) tell_joined(worker->launch, twin);
   worker->twin = NULL;
   worker->apart = (pe_apart){0};
   return twin;

@@ -14,7 +14,7 @@ from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph
 from ptxemu.ir.operations import OPERATIONS, type_class
 from ptxemu.ir.ops import BYPASSING, STRONG, MemoryAccess, Op
-from ptxemu.ir.strength import of_system
+from ptxemu.ir.strength import RELEASING, of_system, strength
 from ptxemu.isa.table import LOADS_AND_STORES
 
 OF_THREADS = {"shared", "local", "const", "param"}
@@ -23,11 +23,12 @@ ADD = OPERATIONS[0]
 WORDS = (4, 8)  # bytes
 
 
-def strays_of(graph: Graph, loops: Mapping[Block, Loop]) -> frozenset[Op] | None:
+def strays_of(graph: Graph, loops: Mapping[Block, Loop], stamped: bool) -> frozenset[Op] | None:
     """The loads and stores of such a kernel that may be strays.
 
     None of kernels that are not such, as far as their ops tell; of those without sums, and of those in which a loop has accesses
-    to test, but no sum. ``loops`` are the innermost ones of blocks.
+    to test, but no sum. ``loops`` are the innermost ones of blocks. ``stamped``: sums leave stamps (csrc/check/race_sums.c). Then
+    loads that say that nobody writes there may be strays, too, and no sum is of a scope that makes it race with others.
     """
     sums: set[Block] = set()
     strays: dict[Op, Block] = {}
@@ -36,9 +37,10 @@ def strays_of(graph: Graph, loops: Mapping[Block, Loop]) -> frozenset[Op] | None
             if op.call is not None or op.effects.calls or op.effects.fences:
                 return None
             for access in op.accesses:
-                if access.space in OF_THREADS or (access.stated.kind == "read" and access.stated.object == "constant"):
+                constant = access.stated.kind == "read" and access.stated.object == "constant"
+                if access.space in OF_THREADS or (constant and not stamped):
                     continue
-                if _is_sum(op, access):
+                if _is_sum(op, access) and not (stamped and strength(op)):
                     sums.add(block)
                 elif _is_plain(op):
                     strays[op] = block
@@ -48,6 +50,18 @@ def strays_of(graph: Graph, loops: Mapping[Block, Loop]) -> frozenset[Op] | None
         return None
     worthwhile = sums and all(_is_beside(loops.get(block), sums) for block in strays.values())
     return frozenset(strays) if worthwhile else None
+
+
+def is_fenceless(graph: Graph) -> bool:
+    """Whether only loads, stores and atomics touch shared memory, and only barriers order accesses: no thread can release by an
+    atomic of shared memory what others do not know by a barrier."""
+    for op in (op for block in graph.blocks for op in block.ops):
+        if op.call is not None or op.effects.calls or op.effects.fences or not RELEASING.isdisjoint(op.mods.values()):
+            return False
+        moves = op.row.lower in LOADS_AND_STORES or all(access.stated.kind != "write" for access in op.accesses)
+        if not moves:
+            return False
+    return True
 
 
 def _is_sum(op: Op, access: MemoryAccess) -> bool:

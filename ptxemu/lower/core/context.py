@@ -91,6 +91,7 @@ class Context:
         self.corrections = ""  # where the slots are: 64 bits each, which the runtime writes once a widening has wrapped
         self.trusted: set[Op] = set()  # accesses that a test of their whole segment has covered
         self.reaches: dict[Reg, Reach] = {}  # what is known of memory at addresses in code of one lane, by their registers
+        self.fenceless = False  # nothing releases what threads have done by atomics of shared memory (analysis/sums.py)
         self.strays: frozenset[Op] | None = None  # if nobody can tell when what atomics add comes to memory (analysis/sums.py)
         self.pairs = Pairs()
         self.hulls: dict[tuple[Reg, str, int, int], tuple[int, int]] = {}  # of accesses that one test covers (runs.py)

@@ -38,7 +38,7 @@ LOG = dict(ffi.typeof("pe_shared_log").fields)
 MOST_WARPS = 1024 // LANES
 LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
 BYTES = 0xF << lib.PE_STAMP_BYTES_AT  # all of a word
-STRONG = 1 << (lib.PE_SITE_BITS + 1)
+STRONG = 2 << lib.PE_SITE_BITS
 POSITION_HASH = 0x9E3779B1  # 2**32 / the golden ratio: neighbouring positions get numbers far apart
 
 
@@ -65,9 +65,9 @@ class Stamping:
     def passes(self) -> str:
         """i1: nothing is to be told of the access; its stamps are left, then."""
         words = sum(group.words for group in self.groups)
-        if not 0 < words <= MOST_WORDS or not _site(self.op.pos):
+        if not 0 < words <= MOST_WORDS or not site_number(self.op.pos):
             return "false"
-        fits = self.ctx.scalar.bin("and", "i1", self._known(), self.fits())
+        fits = self.ctx.scalar.bin("and", "i1", is_numbered(self.ctx, self.op), self.fits())
         if self.shared:
             fits = self.ctx.scalar.bin("and", "i1", fits, Log(self.ctx).is_empty())
         return self._when(fits, self._own if words < MANY_WORDS else self._own_by_call)
@@ -86,7 +86,7 @@ class Stamping:
             ctx.helpers[name] = self._function(name, groups, list(names.values()))
         starts = "".join(f", i64 {ctx.scalar.bin('add', 'i64', start, str(offset))}" for start, offset in firsts.items())
         mask = ctx.bits_of(self.mask) if self.partly else "-1"
-        return ctx.inst(f"call i1 @{name}(ptr %w, i64 {_site(self.op.pos)}, i32 {mask}{starts})")
+        return ctx.inst(f"call i1 @{name}(ptr %w, i64 {site_number(self.op.pos)}, i32 {mask}{starts})")
 
     def _function(self, name: str, groups: Sequence[Group], starts: Sequence[str]) -> str:
         """Its text."""
@@ -96,11 +96,6 @@ class Stamping:
         parameters = ", ".join(["ptr noalias %w", "i64 %site", "i32 %mask", *(f"i64 {start}" for start in starts)])
         head = f'define internal i1 @{name}({parameters}) noinline nounwind "probe-stack"="inline-asm" {{'
         return "\n".join([head, "entry:", *ctx.prologue, "  br label %body", "body:", *ctx.lines, "}"])
-
-    def _known(self) -> str:
-        """i1: the instruction has its number."""
-        number = self._pointer(self._state("sites"), WORD_BYTES * _site(self.op.pos))
-        return self.ctx.scalar.icmp("eq", "i32", self.ctx.inst(f"load i32, ptr {number}, align 4"), str(self.op.pos + 1))
 
     def _own(self) -> str:
         """Leave the stamps of the access where they may be left."""
@@ -225,7 +220,7 @@ class Stamping:
         """The stamp of the access in lane 0; of one address, that of the first lane that is there."""
         ctx = self.ctx
         now = ctx.scalar.bin("or", "i64", self._state("now"), str(BYTES))
-        now = ctx.scalar.bin("or", "i64", now, self.site or str(_site(self.op.pos)))
+        now = ctx.scalar.bin("or", "i64", now, self.site or str(site_number(self.op.pos)))
         if not self.one:
             return now
         lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(self.mask), extra="i1 true")
@@ -239,7 +234,7 @@ class Stamping:
     # ---------------------------------------------------------------- places
 
     def _state(self, field: str) -> str:
-        return _state(self.ctx, field)
+        return state(self.ctx, field)
 
     def _table(self, name: str) -> Table:
         """Where the stamps of addresses are that groups start at, of which there are 8 bytes for 4."""
@@ -271,7 +266,7 @@ class Stamping:
             self.ctx.stmt(f"store i64 {one}, ptr {self._at(self.own, group, word)}, align 8")
 
     def _pointer(self, start: str, offset: int) -> str:
-        return _pointer(self.ctx, start, offset)
+        return pointer(self.ctx, start, offset)
 
     def _spread(self, group: Group, value: str) -> str:
         first = self.ctx.inst(f"insertelement {group.type} poison, i64 {value}, i64 0")
@@ -299,11 +294,11 @@ class Log:
 
     def is_past(self, kind: str) -> str:
         """i1: all that was ``written``, also by ``strong`` accesses, or ``read``, is before what the warp does now."""
-        return self.ctx.scalar.icmp("ult", "i64", self._load(kind), _state(self.ctx, "floor"))
+        return self.ctx.scalar.icmp("ult", "i64", self._load(kind), state(self.ctx, "floor"))
 
     def note(self, kind: str) -> None:
         """The warp writes, or reads."""
-        last = self.ctx.scalar.intrinsic("umax", "i64", self._load(kind), _state(self.ctx, "now"))
+        last = self.ctx.scalar.intrinsic("umax", "i64", self._load(kind), state(self.ctx, "now"))
         self.ctx.stmt(f"store i64 {last}, ptr {self._at(kind)}, align 8")
 
     def has_room(self) -> str:
@@ -315,17 +310,17 @@ class Log:
         scalar, count = self.ctx.scalar, self._load("count")
         first = scalar.bin("add", "i64", self._start(), scalar.bin("mul", "i64", count, str(ffi.sizeof(READ))))
         lanes = scalar.cast("zext", f"i{LANES}", self.ctx.bits_of(mask), "i64")
-        entry = {"site": f"ptr {site}", "base": f"i64 {base}", "now": f"i64 {_state(self.ctx, 'now')}", "mask": f"i64 {lanes}"}
+        entry = {"site": f"ptr {site}", "base": f"i64 {base}", "now": f"i64 {state(self.ctx, 'now')}", "mask": f"i64 {lanes}"}
         for name, value in entry.items():
             offset = LOG["reads"].offset + dict(READ.fields)[name].offset
-            self.ctx.stmt(f"store {value}, ptr {_pointer(self.ctx, first, offset)}, align 8")
+            self.ctx.stmt(f"store {value}, ptr {pointer(self.ctx, first, offset)}, align 8")
         self.ctx.stmt(f"store i64 {scalar.bin('add', 'i64', count, '1')}, ptr {self._at('count')}, align 8")
 
     def _start(self) -> str:
         return self.ctx.once("stamping.log", f"add i64 {self.ctx.field('watch')}, {ffi.sizeof(STATE) * MOST_WARPS}")
 
     def _at(self, name: str) -> str:
-        return _pointer(self.ctx, self._start(), LOG[name].offset)
+        return pointer(self.ctx, self._start(), LOG[name].offset)
 
     def _load(self, name: str) -> str:
         return self.ctx.inst(f"load i64, ptr {self._at(name)}, align 8")
@@ -346,15 +341,21 @@ def listed(ctx: Context, found: Access, site: str, otherwise: Callable[[], str])
     return ctx.when(may, add, lambda: [otherwise()], ["i1"], likely=True)[0]
 
 
-def _state(ctx: Context, field: str) -> str:
+def is_numbered(ctx: Context, op: Op) -> str:
+    """i1: the instruction has its number."""
+    number = pointer(ctx, state(ctx, "sites"), WORD_BYTES * site_number(op.pos))
+    return ctx.scalar.icmp("eq", "i32", ctx.inst(f"load i32, ptr {number}, align 4"), str(op.pos + 1))
+
+
+def state(ctx: Context, field: str) -> str:
     """A field of the warp's ``pe_stamping``."""
     offset = ctx.once("stamping.first", f"mul i32 {ctx.field('warpid')}, {ffi.sizeof(STATE)}")
     offset = ctx.once("stamping.offset", f"zext i32 {offset} to i64")
     state = ctx.once("stamping", f"add i64 {ctx.field('watch')}, {offset}")
-    return ctx.inst(f"load i64, ptr {_pointer(ctx, state, FIELDS[field].offset)}, align 8")
+    return ctx.inst(f"load i64, ptr {pointer(ctx, state, FIELDS[field].offset)}, align 8")
 
 
-def _pointer(ctx: Context, start: str, offset: int) -> str:
+def pointer(ctx: Context, start: str, offset: int) -> str:
     return ctx.inst(f"inttoptr i64 {ctx.scalar.bin('add', 'i64', start, str(offset))} to ptr")
 
 
@@ -487,6 +488,6 @@ def _flags(group: Group) -> str:
     return group.type.replace("i64", "i1")
 
 
-def _site(pos: int) -> int:
+def site_number(pos: int) -> int:
     """The number that the checker gives an instruction, unless another one has it; 0: none."""
     return (pos * POSITION_HASH & 0xFFFFFFFF) >> (32 - int(lib.PE_SITE_BITS))

@@ -251,10 +251,18 @@ def _is_usual(ctx: Context, found: Access) -> str:
     """i1: the whole access lies in the window of its space, or in the range that its worker keeps: of device memory, and of
     shared memory where blanks or waits are told."""
     kept = _kept_range(ctx, found.op) if found.space in ("generic", "global") else None
-    if found.space == "shared" and (tells_blanks(ctx.unit.observed) or tells_waits(ctx.unit.observed)):
-        kept = _range_at(ctx, str(RANGE_BYTES * int(lib.PE_SHARED_RANGE)))
-        kept.first = ctx.scalar.bin("sub", "i64", kept.first, ctx.field("shared_base"))
+    if found.space == "shared":
+        kept = kept_in_shared(ctx)
     return _is_in(ctx, found, kept)
+
+
+def kept_in_shared(ctx: Context) -> Range | None:
+    """Addresses of shared memory at which nobody need be told of an access for the sake of blanks or of waits; None: all."""
+    if not (tells_blanks(ctx.unit.observed) or tells_waits(ctx.unit.observed)):
+        return None
+    kept = _range_at(ctx, str(RANGE_BYTES * int(lib.PE_SHARED_RANGE)))
+    kept.first = ctx.scalar.bin("sub", "i64", kept.first, ctx.field("shared_base"))
+    return kept
 
 
 def _is_in(ctx: Context, found: Access, kept: Range | None) -> str:

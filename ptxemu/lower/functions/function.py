@@ -9,7 +9,7 @@ from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.nans import may_be_raw, raw_values, takes_raw
 from ptxemu.analysis.origins import Origin, origins
 from ptxemu.analysis.shape import Shape
-from ptxemu.analysis.sums import strays_of
+from ptxemu.analysis.sums import is_fenceless, strays_of
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.written import ways
 from ptxemu.ir.block_shape import LANES
@@ -70,10 +70,12 @@ class FunctionBuilder:
     def run(self, symbol: str) -> str:
         ctx = self.ctx
         ctx.raw = raw_values(self.graph)
-        ctx.strays = None if ctx.layout.framed else strays_of(self.graph, self.linear.structure.loops)
+        stamped = leaves_stamps(ctx.unit.observed)
+        ctx.fenceless = stamped and not ctx.layout.framed and is_fenceless(self.graph)
+        ctx.strays = None if ctx.layout.framed else strays_of(self.graph, self.linear.structure.loops, stamped)
         self._choose_storage()
         self._prepare()
-        if leaves_stamps(ctx.unit.observed) and not ctx.layout.framed:
+        if stamped and not ctx.layout.framed:
             leave_ways(ctx, ways(self.graph, ctx.layout.params))
         inside = {block for region in self.lane_loops.values() for block in region.blocks}
         for block in self.order:

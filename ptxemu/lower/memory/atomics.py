@@ -10,7 +10,7 @@ from functools import partial
 
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import tells_accesses, tells_order
+from ptxemu.ir.observed import leaves_stamps
 from ptxemu.ir.operations import find, variant
 from ptxemu.ir.ops import Op, items_of
 from ptxemu.ir.strength import of_system, strength
@@ -18,7 +18,8 @@ from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import NOTED, Access, access, failing, note_position, physical_lanes, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
-from ptxemu.lower.core.telling import tell_release
+from ptxemu.lower.core.sum_stamps import SumStamps
+from ptxemu.lower.core.telling import kept_in_shared, tell_release
 from ptxemu.lower.memory import twins, updates
 from ptxemu.lower.memory.lane_major import lane_data, load_lane_data
 
@@ -36,18 +37,37 @@ def _inline(ctx: Context, found: Access, op: Op, kind: ScalarType, count: int) -
     """Whether compiled code may test the addresses: those of the CTA's own memory, which stays on one thread."""
     plain = found.space == "shared" and count == 1 and found.bytes == kind.bytes and kind.bytes <= 8
     legal = bool(lib.pe_atom_legal(operation(op.mods["op"], kind), type_code(kind)))
-    return plain and legal and not tells_order(ctx.unit.observed)
+    return plain and legal and ctx.unit.observed != "all" and (ctx.fenceless or not leaves_stamps(ctx.unit.observed))
 
 
 def _in_twin(ctx: Context, found: Access, count: int) -> bool:
     """Whether compiled code may add to the worker's own copy of the array, places of each lane's."""
     places = found.shape is None or not found.shape.uniform
-    return ctx.strays is not None and found.space in NOTED and places and count == 1 and not tells_accesses(ctx.unit.observed)
+    return ctx.strays is not None and found.space in NOTED and places and count == 1 and ctx.unit.observed != "all"
 
 
 def _frozen(ctx: Context, width: str, addresses: str) -> str:
     """The addresses of lanes that are off may be anything, but one thing for all who ask."""
     return ctx.inst(f"freeze <{LANES} x {width}> {addresses}")
+
+
+def _is_told(ctx: Context) -> bool:
+    """Whether somebody may have to be told of an update of shared memory that is within bounds."""
+    return leaves_stamps(ctx.unit.observed) or kept_in_shared(ctx) is not None
+
+
+def _may_update(ctx: Context, op: Op, offsets: str, size: int) -> str:
+    """i1: the words of a size at the i32 offsets of all lanes, on or off, are in the shared window, and nobody need be told."""
+    kept = kept_in_shared(ctx)
+    if kept is None:
+        fine = _in_window(ctx, offsets, size)
+    else:
+        first, end = (ctx.scalar.cast("trunc", "i64", value, "i32") for value in (kept.first, kept.size))
+        inside = ctx.vector.bin("sub", "i32", offsets, ctx.splat("i32", first))
+        fine = updates.are_words(ctx, "i32", inside, ctx.scalar.bin("and", "i32", end, str(-size)), size)
+    if not leaves_stamps(ctx.unit.observed):
+        return fine
+    return ctx.scalar.bin("and", "i1", fine, SumStamps(ctx, op).may_be_left_in_shared())
 
 
 def _in_window(ctx: Context, offsets: str, size: int) -> str:
@@ -103,23 +123,26 @@ def atomic(ctx: Context, op: Op) -> None:
         return call("pe_atomic", addresses())
 
     def apart(offsets: str) -> list[str]:
-        updates.each(ctx, offsets, op.mods["op"], kind, operands[0])
+        stamped = leaves_stamps(ctx.unit.observed)
+        beside = SumStamps(ctx, op).leaving_in_shared(kind.bytes) if stamped else None
+        updates.each(ctx, offsets, op.mods["op"], kind, operands[0], beside)
         return []
 
     def in_twin(places: str) -> list[str]:
-        updates.loop(ctx, "i64", places, twins.shift(ctx), op.mods["op"], kind, operands[0])
+        twins.add(ctx, op, kind, places, operands[0])
         return []
 
     if _inline(ctx, found, op, kind, count):
+        otherwise = untested if _is_told(ctx) else tested
         if not wanted and found.narrow and find(op.mods["op"], kind).binary:
             offsets = _frozen(ctx, "i32", found.narrow)
-            fine = ctx.scalar.bin("and", "i1", _apart(ctx, found, "i32", offsets), _in_window(ctx, offsets, found.size))
-            ctx.when(fine, partial(apart, offsets), tested, [], likely=True)
+            fine = ctx.scalar.bin("and", "i1", _apart(ctx, found, "i32", offsets), _may_update(ctx, op, offsets, found.size))
+            ctx.when(fine, partial(apart, offsets), otherwise, [], likely=True)
         else:
-            tested()
+            otherwise()
     elif not wanted and _in_twin(ctx, found, count):
         places = _frozen(ctx, "i64", addresses())
-        fine = ctx.scalar.bin("and", "i1", _apart(ctx, found, "i64", places), twins.has_all(ctx, kind, places))
+        fine = ctx.scalar.bin("and", "i1", _apart(ctx, found, "i64", places), twins.may_add(ctx, op, kind, places))
         ctx.when(fine, partial(in_twin, places), partial(call, "pe_atomic", places), [], likely=True)
     else:
         untested()

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from ptxemu._runtime import ffi
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.observed import leaves_stamps
+from ptxemu.ir.ops import Op, Operand
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import Access, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.gather import outside
+from ptxemu.lower.core.sum_stamps import STAMP_BYTES, SumStamps
 from ptxemu.lower.memory import updates
 
 
@@ -21,15 +24,29 @@ def _field(ctx: Context, name: str, index: int = 0) -> str:
     return ctx.inst(f"load i64, ptr {place}, align 8")
 
 
-def has_all(ctx: Context, kind: ScalarType, addresses: str) -> str:
+def _has_all(ctx: Context, kind: ScalarType, addresses: str) -> str:
     """i1: the twin has the words at the addresses of all lanes, on or off."""
     offsets = ctx.vector.bin("sub", "i64", addresses, ctx.splat("i64", _field(ctx, "first")))
     return updates.are_words(ctx, "i64", offsets, _field(ctx, "sums", kind.bytes // 8), kind.bytes)
 
 
-def shift(ctx: Context) -> str:
-    """The distance from words of the array to those of the twin."""
-    return _field(ctx, "shift")
+def add(ctx: Context, op: Op, kind: ScalarType, addresses: str, operand: Operand) -> None:
+    """Add to the words at the addresses of all lanes, which the twin has, and leave their stamps, if code leaves such."""
+    beside = _stamp(ctx, op, kind) if leaves_stamps(ctx.unit.observed) else None
+    updates.loop(ctx, "i64", addresses, _field(ctx, "shift"), op.mods["op"], kind, operand, beside)
+
+
+def may_add(ctx: Context, op: Op, kind: ScalarType, addresses: str) -> str:
+    """i1: that can be done."""
+    whole = _has_all(ctx, kind, addresses)
+    if not leaves_stamps(ctx.unit.observed):
+        return whole
+    return ctx.scalar.bin("and", "i1", whole, SumStamps(ctx, op).may_be_left())
+
+
+def _stamp(ctx: Context, op: Op, kind: ScalarType) -> updates.Beside:
+    """What leaves the stamp of a lane beside its word."""
+    return SumStamps(ctx, op).leaving(_field(ctx, "stamps", kind.bytes // 8), STAMP_BYTES // kind.bytes)
 
 
 def settle(ctx: Context, found: Access) -> None:

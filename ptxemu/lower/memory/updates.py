@@ -4,12 +4,17 @@ itself, such as that of a CTA.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Operand
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.memory.lane_major import lane_data
+
+Beside: TypeAlias = Callable[[str, str], None]  # of a lane, and of its offset: i64
 
 TOGETHER = 4
 """Lanes in a trip of the loop."""
@@ -41,10 +46,12 @@ def _part(ctx: Context, width: str, vector: str, whole: int, start: int, count: 
     return ctx.inst(f"shufflevector {kind} {vector}, {kind} poison, <{count} x i32> <{picks}>")
 
 
-def each(ctx: Context, offsets: str, operation: str, kind: ScalarType, operand: Operand) -> None:
-    """Update the words of shared memory at the i32 offsets of all lanes by an operation that LLVM calls as PTX does."""
-    if ctx.in_loop:
-        loop(ctx, "i32", offsets, ctx.field("shared_base"), operation, kind, operand)
+def each(ctx: Context, offsets: str, operation: str, kind: ScalarType, operand: Operand, beside: Beside | None = None) -> None:
+    """Update the words of shared memory at the i32 offsets of all lanes by an operation that LLVM calls as PTX does.
+
+    ``beside`` is that of :func:`loop`."""
+    if ctx.in_loop or beside is not None:
+        loop(ctx, "i32", offsets, ctx.field("shared_base"), operation, kind, operand, beside)
         return
     name, bits = f"pe_{operation}", f"i{kind.bits}"
     if ctx.is_uniform(operand):
@@ -60,9 +67,18 @@ def _same(ctx: Context, kind: ScalarType, operand: Operand) -> str:
     return ctx.convert(ctx.scalar_of(operand, kind), kind.llvm, f"i{kind.bits}", False)
 
 
-def loop(ctx: Context, width: str, offsets: str, base: str, operation: str, kind: ScalarType, operand: Operand) -> None:
+def loop(
+    ctx: Context,
+    width: str,
+    offsets: str,
+    base: str,
+    operation: str,
+    kind: ScalarType,
+    operand: Operand,
+    beside: Beside | None = None,
+) -> None:
     """The same without a call, around which the vectors of a loop would be saved, and at any offsets from a base, integers of a
-    width."""
+    width. ``beside`` makes what else is done for each lane."""
     bits = f"i{kind.bits}"
     same = _same(ctx, kind, operand) if ctx.is_uniform(operand) else ""
     words = "" if same else lane_data(ctx, operand, kind)
@@ -76,11 +92,14 @@ def loop(ctx: Context, width: str, offsets: str, base: str, operation: str, kind
     for number in range(TOGETHER):
         lane = ctx.scalar.bin("add", "i64", first, str(number))
         offset = _element(ctx, width, places, lane)
-        address = ctx.scalar.bin("add", "i64", base, ctx.scalar.cast("zext", width, offset, "i64"))
+        place = ctx.scalar.cast("zext", width, offset, "i64")
+        address = ctx.scalar.bin("add", "i64", base, place)
         word = ctx.inst(f"inttoptr i64 {address} to ptr")
         old = ctx.inst(f"load {bits}, ptr {word}, align {kind.bytes}")
         value = ctx.scalar.bin(operation, bits, old, same or _element(ctx, bits, words, lane))
         ctx.stmt(f"store {bits} {value}, ptr {word}, align {kind.bytes}")
+        if beside is not None:
+            beside(lane, place)
     ctx.stmt(f"{following} = add i64 {first}, {TOGETHER}")
     ctx.stmt(f"br i1 {ctx.scalar.icmp('eq', 'i64', following, str(LANES))}, label %{done}, label %{body}")
     ctx.start(done)
