@@ -161,6 +161,11 @@ static uint32_t pattern(void *context, const pe_warp *w, const pe_pattern_site *
   return !(checker->checks & PE_CHECK_RACE) || pe_race_pattern(checker, w, site, mask, base);
 }
 
+static void listed(void *context, const pe_warp *w) {
+  pe_require_stack();
+  pe_race_listed(context, w);
+}
+
 static uint64_t reach(void *context, const pe_warp *w, uint64_t address) {
   pe_checker *checker = context;
   pe_extent at;
@@ -335,6 +340,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,
     .pattern = pattern,
+    .listed = checks & PE_CHECK_RACE ? listed : NULL,
     .reach = checks & (PE_CHECK_MEMORY | PE_CHECK_INIT | PE_CHECK_RACE) ? reach : NULL,
     .apart = apart,
     .joined = joined,

@@ -61,13 +61,33 @@ PE_INLINE void leave_group(const listed *l, uint32_t lane, uint32_t there) {
   PE_FOR_LANES(i, there) leave_lane(l, lane + i);
 }
 
+/* Leave the stamps of all lanes wherever they are, of those with one word the last; false: not all may be left like this. */
+PE_INLINE bool leave_all(const listed *l) {
+  uint64_t size = l->w->shared_size, last = size - l->site->size, all = l->site->narrow ? UINT32_MAX : UINT64_MAX, wild = 0;
+  if (size < l->site->size || size > (uint64_t)1 << PE_SHADOW_LOG2) return false;
+  pe_stamp *own = pe_shadow_make(&l->race->reads, l->w->shared_base), first = l->stamp | PE_STAMP_BYTES;
+  if (!own || !pe_shadow_make(&l->race->reads, l->w->shared_base + size - 1)) return false;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
+    uint64_t address = (l->base + l->site->offset[i]) & all;
+    wild |= (uint64_t)(address > last) | (address & 3);
+  }
+  if (wild) return false;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++)
+    for (uint32_t word = 0; word < l->site->size / 4; word++)
+      own[((l->base + l->site->offset[i]) & all) / 4 + word] = first + i * PE_STAMP_LANE;
+  return true;
+}
+
 PE_WIDEST PE_UNWATCHED static void leave(pe_race *race, const pe_warp *w, const pe_logged_read *read) {
   const pe_pattern_site *site = (const pe_pattern_site *)(uintptr_t)read->site;
   listed l = {race, w, site, read->base, read->now | pe_site_of(&race->sites, site->pos)};
   uint32_t mask = (uint32_t)read->mask;
+  if (mask == PE_ALL_LANES && site->width == 1 && leave_all(&l)) return;
   for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += site->width)
     leave_group(&l, lane, mask >> lane & (PE_ALL_LANES >> (PE_WARP_LANES - site->width)));
 }
+
+void pe_race_listed(pe_checker *checker, const pe_warp *w) { pe_race_log_flush(&checker->race, w, pe_order_block_of(w)); }
 
 void pe_race_log_flush(pe_race *race, const pe_warp *w, pe_order_block *b) {
   pe_stamp floor = least_floor(b);

@@ -119,6 +119,9 @@ typedef struct pe_observer {
   uint32_t (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);
   /* The same of a pattern.  Zero: it is to be told to `memory`; else all lanes go on. */
   uint32_t (*pattern)(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
+  /* Code that leaves stamps (stamp.h) is about to leave one of an access of the CTA's shared memory, in which reads are listed that have
+   * left none. */
+  void (*listed)(void *context, const pe_warp *w);
   /* How many bytes from an address on stay what they are as long as the launch runs, so that `memory` need not be told of accesses
    * there.  NULL: all of an allocation. */
   uint64_t (*reach)(void *context, const pe_warp *w, uint64_t address);
@@ -163,6 +166,7 @@ void pe_arena_filled(pe_arena *arena, uint64_t address, uint64_t size, uint32_t 
 uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask,
                     const uint64_t *addr, const void *values);
 uint32_t pe_observe_pattern(pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base, const void *values);
+void pe_observe_listed(pe_warp *w);
 void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask);
 void pe_observe_members(pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *members);
 /* `place`: generic addresses, of which those in global memory matter; or NULL. */

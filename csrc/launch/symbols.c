@@ -54,6 +54,7 @@ static const pe_symbol SYMBOLS[] = {
   LANE_UPDATES(64),
   SYMBOL(pe_observe),
   SYMBOL(pe_observe_pattern),
+  SYMBOL(pe_observe_listed),
   SYMBOL(pe_observe_order),
   SYMBOL(pe_observe_members),
   SYMBOL(pe_observe_unset),

@@ -136,6 +136,11 @@ uint32_t pe_observe_pattern(pe_warp *w, const pe_pattern_site *site, uint32_t ma
   return pe_observe(w, site->pos, site->kind, site->space, site->size, mask, address, values);
 }
 
+void pe_observe_listed(pe_warp *w) {
+  const pe_observer *observer = w->launch->observer;
+  if (observer && observer->listed) observer->listed(observer->context, w);
+}
+
 void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask) {
   const pe_observer *observer = w->launch->observer;
   if (mask && observer && observer->order) observer->order(observer->context, w, pos, what, mask);

@@ -29,8 +29,8 @@ from ptxemu.lower.core.word_groups import NOBODY, VECTOR, WORD_BYTES, Group, sca
 
 MOST_WORDS = 64  # whose stamps are compared by compiled code
 MANY_WORDS = 8  # whose stamps a function looks at
-MOST_GROUPS = 4  # in which they lie
-NEAR = 2  # words from one to the next where words between them are blended
+MOST_GROUPS = 8  # in which they lie
+NEAR = 4  # words from one to the next where words between them are blended
 STATE = ffi.typeof("pe_stamping")
 FIELDS = dict(STATE.fields)
 READ = ffi.typeof("pe_logged_read")
@@ -68,11 +68,15 @@ class Stamping:
         if not 0 < words <= MOST_WORDS or not site_number(self.op.pos):
             return "false"
         fits = self.ctx.scalar.bin("and", "i1", is_numbered(self.ctx, self.op), self.fits())
-        if self.shared:
-            fits = self.ctx.scalar.bin("and", "i1", fits, Log(self.ctx).is_empty())
-        return self._when(fits, self._own if words < MANY_WORDS else self._own_by_call)
+        return self._when(fits, partial(self._own_behind_others, self._own if words < MANY_WORDS else self._own_by_call))
 
     # ---------------------------------------------------------------- steps
+
+    def _own_behind_others(self, own: Callable[[], str]) -> str:
+        """Those of reads that are listed come first."""
+        if self.shared:
+            Log(self.ctx).flush()
+        return own()
 
     def _own_by_call(self) -> str:
         """The same by a function that accesses of such words share: there are hundreds of instructions for each."""
@@ -300,6 +304,15 @@ class Log:
         """The warp writes, or reads."""
         last = self.ctx.scalar.intrinsic("umax", "i64", self._load(kind), state(self.ctx, "now"))
         self.ctx.stmt(f"store i64 {last}, ptr {self._at(kind)}, align 8")
+
+    def flush(self) -> None:
+        """What is listed leaves its stamps."""
+
+        def told() -> list[str]:
+            self.ctx.call("void", "pe_observe_listed", ("ptr", "%w"), attributes="cold")
+            return []
+
+        self.ctx.when(self.is_empty(), list, told, [], likely=True)
 
     def has_room(self) -> str:
         """i1: one more read can be listed."""
