@@ -70,3 +70,19 @@ def test_reads_that_are_listed(device: ptxemu.Device, distance: int, order: tupl
     low, high = (ways[way] for way in order)
     split = f"setp.ge.u32 %p1, %r1, 32; @%p1 bra HIGH; {low}; bra BEHIND; HIGH: mov.u32 %r9, 1; {high}; BEHIND: mov.u32 %r9, 0"
     assert races(device, CLEAR, place, other, split)
+
+
+@pytest.mark.parametrize("apart", [1, 3, 4, 7])
+@pytest.mark.parametrize("side_by_side", [1, 4, 8, 16])
+def test_rows_with_gaps(device: ptxemu.Device, side_by_side: int, apart: int) -> None:
+    """Of a tile whose rows are longer than what threads have of them: some lanes write, and others read that behind a barrier."""
+    row = f"shr.u32 %r10, {{thread}}, {side_by_side.bit_length() - 1}"
+    index = f"{row}; mad.lo.u32 {{to}}, %r10, {apart}, {{thread}}; shl.b32 {{to}}, {{to}}, 2"
+    own, other = index.format(thread="%r1", to="%r11"), f"xor.b32 %r8, %r1, 33; {index.format(thread='%r8', to='%r12')}"
+    write = "and.b32 %r7, %r1, 5; setp.ne.u32 %p1, %r7, 0; @%p1 bra BEHIND; st.shared.u32 [%r11], 1; BEHIND: mov.u32 %r9, 0"
+    parts = [own, other, write, "bar.sync 0", "ld.shared.u32 %r5, [%r12]", "bar.sync 0", "st.shared.u32 [%r11], 2"]
+    memory = f".shared .align 16 .b8 s[{4 * THREADS * (1 + apart)}];"
+    assert found(device, program("; ".join(parts), memory), 0, 0, block=THREADS) == []
+    for missing in (3, 5):
+        rest = "; ".join(part for number, part in enumerate(parts) if number != missing)
+        assert found(device, program(rest, memory), 0, 0, block=THREADS), missing
