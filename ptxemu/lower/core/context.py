@@ -104,9 +104,7 @@ class Context:
         # of the block of slots (memory/fragments.py), in this block of code and in all
         self.slots_used, self.slots_needed = 0, 0
         self.home_slots: dict[str, int] = {}  # the numbers of slots by address
-        self.homes: Noted[Operand, str] = (
-            self.journal.dictionary()
-        )  # where operands are in memory, all lanes of each (lower/memory/fragments.py)
+        self.homes: Noted[Operand, str] = self.journal.dictionary()  # all lanes of operands in memory (memory/fragments.py)
 
     # -- names, slots, blocks
 
