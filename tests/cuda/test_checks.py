@@ -109,7 +109,8 @@ def test_without_checkers_the_slack_hides_it(folder: Path) -> None:
 
 
 def test_a_server_that_fails_costs_only_the_lines(folder: Path) -> None:
-    """The code is in the cache by now."""
+    """Once the code is in the cache."""
+    run(folder, "--check", "memory,sync")
     server = folder / "python"
     server.write_text(FAILING)
     server.chmod(0o755)
