@@ -229,7 +229,7 @@ void px_module_close(px_module *module) {
 /* ---- code ---- */
 
 static unsigned index_of(const char *variant) {
-  static const char *const variants[PX_VARIANTS] = {"row", "x1", "x2", "x4", "x8", "x16", "any"};
+  static const char *const variants[PX_VARIANTS] = {"warp", "row", "x1", "x2", "x4", "x8", "x16", "any"};
   unsigned i = 0;
   while (i < PX_VARIANTS - 1 && strcmp(variants[i], variant) != 0) i++;
   return i;

@@ -15,7 +15,7 @@
 extern const char px_build[];
 
 /* Tiers of code, the best first; kinds of block shapes. */
-enum { PX_TIERS = 2, PX_VARIANTS = 7, PX_CODES = PX_TIERS * PX_VARIANTS };
+enum { PX_TIERS = 2, PX_VARIANTS = 8, PX_CODES = PX_TIERS * PX_VARIANTS };
 
 typedef struct px_module px_module;
 struct px_setup;

@@ -16,7 +16,7 @@ from ptxemu.device.launch_limits import Extent
 from ptxemu.driver.device_runtime import with_device_runtime
 from ptxemu.driver.program import Program, Settings, checked_tier
 from ptxemu.images.fatbin import texts_of
-from ptxemu.ir.block_shape import variant_of
+from ptxemu.ir.block_shape import LANES, variant_of
 from ptxemu.ir.numerics import checked_like
 from ptxemu.serve.child import Child
 from ptxemu.serve.protocol import Channel
@@ -25,7 +25,7 @@ from ptxemu.text.source import SourceFile, join
 
 Answer = list[bytes]
 OK, INVALID, UNSUPPORTED, FAILED = b"ok", b"invalid", b"unsupported", b"failed"
-COMMON_BLOCK: Extent = (32, 1, 1)  # of the variant that most launches take
+COMMON_BLOCK: Extent = (256, 1, 1)  # of the variant that most launches take
 MOST_AHEAD = 32  # kernels; a module that has more is a library, of which a program uses a few
 BACKGROUND = 10  # niceness
 LIKE = "PTXEMU_LIKE"
@@ -170,5 +170,5 @@ class Worker:
 
 def _block_of(variant: str) -> Extent:
     """A block of a variant."""
-    blocks: list[Extent] = [COMMON_BLOCK, *((1 << n, 32, 1) for n in range(5)), (3, 3, 3)]
+    blocks: list[Extent] = [COMMON_BLOCK, (LANES, 1, 1), *((1 << n, 32, 1) for n in range(5)), (3, 3, 3)]
     return next(block for block in blocks if variant_of(block) == variant)

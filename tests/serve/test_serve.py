@@ -82,7 +82,7 @@ def test_code_is_where_the_program_looks_for_it(tmp_path):
         assert program.identity.encode() == identity
         alias = cache.get(KEY.decode(), lib.PE_ENTRY_BYTES)
         assert alias is not None and alias.bytes == identity
-        assert program.is_cached("add", (32, 1, 1))
+        assert program.is_cached("add", (64, 1, 1))
         assert program.is_cached("add", (3, 3, 3))
         assert not program.is_cached("add", (2, 2, 1))
         assert server_.close() == 0

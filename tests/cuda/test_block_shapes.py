@@ -1,0 +1,43 @@
+"""A kernel that is launched with blocks of every kind of shape, for each of which it has code of its own, by the driver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ptxemu.ir.block_shape import variant_of
+from ptxemu.serve.worker import _block_of
+from tests.support.driver_api import context, function, launch, load, to_device, to_host
+
+BLOCKS = [(32, 1, 1), (7, 1, 1), (96, 1, 1), (64, 2, 1), *((1 << n, 32, 1) for n in range(5)), (3, 3, 3)]
+PLACES = """
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry places(.param .u64 out) {
+  .reg .u32 %r<8>; .reg .u64 %rd<3>;
+  mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %tid.z; mov.u32 %r4, %ntid.x; mov.u32 %r5, %ntid.y;
+  mad.lo.u32 %r6, %r3, %r5, %r2; mad.lo.u32 %r6, %r6, %r4, %r1;
+  mad.lo.u32 %r7, %r3, 100, %r2; mad.lo.u32 %r7, %r7, 100, %r1;
+  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r6, 4; add.u64 %rd1, %rd1, %rd2;
+  st.global.u32 [%rd1], %r7;
+  ret;
+}
+"""
+
+
+def test_each_shape_runs_its_own_code() -> None:
+    with context():
+        kernel = function(load(PLACES), "places")
+        for x, y, z in [*BLOCKS, *BLOCKS[::-1]]:
+            out = to_device(np.zeros((z, y, x), np.uint32))
+            launch(kernel, (1, 1, 1), (x, y, z), out)
+            expected = sum(scale * axis for scale, axis in zip((10_000, 100, 1), np.indices((z, y, x))))
+            np.testing.assert_array_equal(to_host(out, (z, y, x), np.uint32), expected)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_better_code_can_be_asked_for(block: tuple[int, int, int]) -> None:
+    """The server knows a block of each variant."""
+    variant = variant_of(block)
+    assert variant_of(_block_of(variant)) == variant
