@@ -228,13 +228,6 @@ void px_module_close(px_module *module) {
 
 /* ---- code ---- */
 
-static unsigned index_of(const char *variant) {
-  static const char *const variants[PX_VARIANTS] = {"warp", "row", "x1", "x2", "x4", "x8", "x16", "any"};
-  unsigned i = 0;
-  while (i < PX_VARIANTS - 1 && strcmp(variants[i], variant) != 0) i++;
-  return i;
-}
-
 static bool load(const px_kernel *kernel, const char *variant, unsigned tier, pe_code **out) {
   static const char *const tiers[PX_TIERS] = {"best", "fast"};
   char name[LONGEST_TIER], key[PE_KEY_BYTES];
@@ -266,22 +259,22 @@ static bool is_due(px_kernel *kernel) {
 
 /* The best code that is loaded or in the cache; NULL: there is none. Launches may still run code that better code takes the place of, so that
  * both stay until the module ends. */
-static pe_code *loaded(px_kernel *kernel, const char *variant) {
-  unsigned index = index_of(variant);
-  pe_code **best = &kernel->codes[index], **fast = &kernel->codes[PX_VARIANTS + index];
+static pe_code *loaded(px_kernel *kernel, const uint32_t block[3]) {
+  const char *variant = pe_variant_of(block);
+  uint32_t number = pe_variant_number(block);
+  pe_code **best = &kernel->codes[number], **fast = &kernel->codes[PE_VARIANTS + number];
   if (*best || ((!*fast || is_due(kernel)) && load(kernel, variant, 0, best))) return *best;
   if (!*fast && !only_best()) load(kernel, variant, 1, fast);
   return *fast;
 }
 
 cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t block[3], pe_code **out) {
-  const char *variant = pe_variant_of(block);
   cudaError_t error = cudaSuccess;
   pthread_mutex_lock(&kernel->module->lock);
-  pe_code *code = loaded(kernel, variant);
+  pe_code *code = loaded(kernel, block);
   if (!code) {
     error = compile(kernel->module, kernel->name, block);
-    code = error ? NULL : loaded(kernel, variant);
+    code = error ? NULL : loaded(kernel, block);
     if (!error && !code) error = not_made();
   }
   pthread_mutex_unlock(&kernel->module->lock);

@@ -14,8 +14,8 @@
 /* The hash of the sources: what another build has made is never used. */
 extern const char px_build[];
 
-/* Tiers of code, the best first; kinds of block shapes. */
-enum { PX_TIERS = 2, PX_VARIANTS = 8, PX_CODES = PX_TIERS * PX_VARIANTS };
+/* Tiers of code, the best first; each has code of all kinds of block shapes. */
+enum { PX_TIERS = 2, PX_CODES = PX_TIERS * PE_VARIANTS };
 
 typedef struct px_module px_module;
 struct px_setup;

@@ -76,12 +76,18 @@ const char *pe_machine_identity(void) {
 
 /* ---- block shapes ---- */
 
-const char *pe_variant_of(const uint32_t *block) {
-  static const char *const narrow[] = {"x1", "x2", "x4", "x8", "x16"};
+enum { WARP, ROW, FIRST_NARROW, ANY = PE_VARIANTS - 1 };
+
+uint32_t pe_variant_number(const uint32_t *block) {
   uint32_t x = block[0], y = block[1], z = block[2];
-  if (x <= LANES && y == 1 && z == 1) return "warp";
-  if ((y == 1 && z == 1) || x % LANES == 0) return "row";
-  for (int i = 0; i < 5; i++)
-    if (x == 1u << i && (z == 1 || (uint64_t)x * y % LANES == 0)) return narrow[i];
-  return "any";
+  if (x <= LANES && y == 1 && z == 1) return WARP;
+  if ((y == 1 && z == 1) || x % LANES == 0) return ROW;
+  for (uint32_t i = 0; FIRST_NARROW + i < ANY; i++)
+    if (x == 1u << i && (z == 1 || (uint64_t)x * y % LANES == 0)) return FIRST_NARROW + i;
+  return ANY;
+}
+
+const char *pe_variant_of(const uint32_t *block) {
+  static const char *const names[PE_VARIANTS] = {"warp", "row", "x1", "x2", "x4", "x8", "x16", "any"};
+  return names[pe_variant_number(block)];
 }

@@ -20,8 +20,11 @@ void pe_key_of_texts(const char *const *texts, uint32_t count, char *key);
 /* What tells this machine's CPU from those that cannot run its code. */
 const char *pe_machine_identity(void);
 
-/* The kind of block shapes that a block belongs to, for which a kernel has code of its own: "warp" (a warp, which is a row of
- * threads), "row" (a warp lies in one row), "x1" to "x16" (rows of so many lanes), or "any". */
+enum { PE_VARIANTS = 8 };
+
+/* The kind of block shapes that a block belongs to, for which a kernel has code of its own, and its name: "warp" (a warp, which is a
+ * row of threads), "row" (a warp lies in one row), "x1" to "x16" (rows of so many lanes), or "any". */
+uint32_t pe_variant_number(const uint32_t *block);
 const char *pe_variant_of(const uint32_t *block);
 
 /* A directory of entries that nobody else can change, by the rules of ssh; NULL: there is none, or it is not safe.  A NULL

@@ -16,7 +16,7 @@ from ptxemu.device.launch_limits import Extent
 from ptxemu.driver.device_runtime import with_device_runtime
 from ptxemu.driver.program import Program, Settings, checked_tier
 from ptxemu.images.fatbin import texts_of
-from ptxemu.ir.block_shape import LANES, variant_of
+from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.numerics import checked_like
 from ptxemu.serve.child import Child
 from ptxemu.serve.protocol import Channel
@@ -79,7 +79,7 @@ class Worker:
         settings = Settings(like=checked_like(like), observed=observed_of(checks), tier=checked_tier(None))
         self.program = Program(self.source, settings, cache)
         self.waiting: tuple[str, str, bool] | None = None
-        self.running: dict[tuple[str, str, bool], Child] = {}
+        self.running: dict[tuple[str, str, bool], tuple[Wanted, Child]] = {}
         self.queue: deque[Wanted] = deque()
 
     def load(self) -> Answer:
@@ -112,11 +112,11 @@ class Worker:
         """Serve until the other end is closed."""
         while True:
             self._fill()
-            watched: list[Channel | Child] = [self.channel, *self.running.values()]
+            watched: list[Channel | Child] = [self.channel, *(child for _, child in self.running.values())]
             ready = select(watched, [], [])[0]
-            for key, child in list(self.running.items()):
+            for wanted, child in list(self.running.values()):
                 if child in ready:
-                    self._finish(key, child)
+                    self._finish(wanted, child)
             if self.channel in ready:
                 request = self.channel.receive()
                 if request is None:
@@ -142,7 +142,7 @@ class Worker:
 
     def _start(self, wanted: Wanted) -> None:
         _ = self.program.ir
-        self.running[wanted.key] = Child(partial(self._compile, wanted), BACKGROUND if wanted.best else 0)
+        self.running[wanted.key] = wanted, Child(partial(self._compile, wanted), BACKGROUND if wanted.best else 0)
 
     def _compile(self, wanted: Wanted, channel: Channel) -> None:
         """In a process of its own."""
@@ -155,20 +155,14 @@ class Worker:
 
         channel.send(guarded(made))
 
-    def _finish(self, key: tuple[str, str, bool], child: Child) -> None:
+    def _finish(self, wanted: Wanted, child: Child) -> None:
         """A process has answered or died."""
-        del self.running[key]
+        del self.running[wanted.key]
         answer = child.channel.receive()
         how = child.died()
-        answer = answer or [FAILED, f"the process that compiled kernel '{key[0]}' {how}".encode()]
+        answer = answer or [FAILED, f"the process that compiled kernel '{wanted.kernel}' {how}".encode()]
         if answer[2:] == [b"fast"] and self.program.settings.tier == "auto":
-            self.queue.append(Wanted(key[0], _block_of(key[1]), best=True))
-        if self.waiting == key:
+            self.queue.append(wanted._replace(best=True))
+        if self.waiting == wanted.key:
             self.waiting = None
             self.channel.send(answer[:2])
-
-
-def _block_of(variant: str) -> Extent:
-    """A block of a variant."""
-    blocks: list[Extent] = [COMMON_BLOCK, (LANES, 1, 1), *((1 << n, 32, 1) for n in range(5)), (3, 3, 3)]
-    return next(block for block in blocks if variant_of(block) == variant)

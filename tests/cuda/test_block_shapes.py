@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
+from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import variant_of
-from ptxemu.serve.worker import _block_of
+from tests.support.block_shapes import BLOCKS
 from tests.support.driver_api import context, function, launch, load, to_device, to_host
 
-BLOCKS = [(32, 1, 1), (7, 1, 1), (96, 1, 1), (64, 2, 1), *((1 << n, 32, 1) for n in range(5)), (3, 3, 3)]
 PLACES = """
 .version 7.0
 .target sm_80
@@ -26,6 +25,10 @@ PLACES = """
 """
 
 
+def test_these_are_all_kinds() -> None:
+    assert len(set(map(variant_of, BLOCKS))) == lib.PE_VARIANTS
+
+
 def test_each_shape_runs_its_own_code() -> None:
     with context():
         kernel = function(load(PLACES), "places")
@@ -34,10 +37,3 @@ def test_each_shape_runs_its_own_code() -> None:
             launch(kernel, (1, 1, 1), (x, y, z), out)
             expected = sum(scale * axis for scale, axis in zip((10_000, 100, 1), np.indices((z, y, x))))
             np.testing.assert_array_equal(to_host(out, (z, y, x), np.uint32), expected)
-
-
-@pytest.mark.parametrize("block", BLOCKS)
-def test_better_code_can_be_asked_for(block: tuple[int, int, int]) -> None:
-    """The server knows a block of each variant."""
-    variant = variant_of(block)
-    assert variant_of(_block_of(variant)) == variant

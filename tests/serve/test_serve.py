@@ -16,10 +16,13 @@ import pytest
 
 from ptxemu._runtime import lib
 from ptxemu.cache import Cache
+from ptxemu.driver import lowering
 from ptxemu.driver.program import Program, Settings
+from ptxemu.serve.__main__ import NEEDED
 from ptxemu.serve.protocol import HEAD, LENGTH, MAGIC, Channel
 from ptxemu.serve.worker import Wanted, Worker
 from ptxemu.text.source import SourceFile
+from tests.support.block_shapes import BLOCKS
 from tests.support.places import FATBIN
 
 ADD = (FATBIN / "add_lz4.fatbin").read_bytes()
@@ -123,10 +126,36 @@ def test_what_nobody_expected_is_said_in_one_line(monkeypatch, tmp_path):
     with ours.socket, theirs.socket:
         worker = Worker(theirs, ADD, 80, KEY, Cache(tmp_path))
         assert worker.code(Wanted("add", (32, 1, 1))) is None
-        for key, child in list(worker.running.items()):
-            worker._finish(key, child)
+        for wanted, child in list(worker.running.values()):
+            worker._finish(wanted, child)
         answer = ours.receive()
     assert answer == [b"failed", "internal error: RuntimeError: no such thing\N{REPLACEMENT CHARACTER}[2J".encode()]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_better_code_follows_for_the_same_block(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(lowering, "FIRST_LAUNCH", 0)  # every kernel counts as large
+    ours, theirs = map(Channel, socket.socketpair())
+    with ours.socket, theirs.socket:
+        worker = Worker(theirs, ADD, 80, KEY, Cache(tmp_path))
+        assert worker.code(Wanted("add", block)) is None
+        ((wanted, child),) = worker.running.values()
+        worker._finish(wanted, child)
+        assert ours.receive() == [b"ok", worker.program.identity.encode()]
+    assert list(worker.queue) == [Wanted("add", block, best=True)]
+
+
+def test_what_is_needed_is_what_is_imported():
+    """A Python that lacks some of it would greet, and then die."""
+    code = (
+        "import sys; from ptxemu.serve import server, warm, worker; warm.warm();"
+        "worker.texts_of(sys.stdin.buffer.read(), 80);"
+        "print(*{name.partition('.')[0] for name, module in sys.modules.items() if 'site-packages' in str(module)})"
+    )
+    image = (FATBIN / "add_zstd.fatbin").read_bytes()
+    done = subprocess.run([sys.executable, "-I", "-c", code], input=image, capture_output=True, check=True)
+    found = {name for name in done.stdout.decode().split() if not name.startswith(("__editable__", "ptxemu"))}
+    assert found - {"_distutils_hack", "typing_extensions"} == set(NEEDED)  # these come with others
 
 
 @pytest.mark.parametrize(
