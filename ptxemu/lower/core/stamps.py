@@ -38,7 +38,7 @@ LOG = dict(ffi.typeof("pe_shared_log").fields)
 MOST_WARPS = 1024 // LANES
 LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
 BYTES = 0xF << lib.PE_STAMP_BYTES_AT  # all of a word
-STRONG = 2 << lib.PE_SITE_BITS
+STRONG = 1 << (lib.PE_SITE_BITS + 1)
 POSITION_HASH = 0x9E3779B1  # 2**32 / the golden ratio: neighbouring positions get numbers far apart
 
 

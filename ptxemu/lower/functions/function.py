@@ -70,12 +70,12 @@ class FunctionBuilder:
     def run(self, symbol: str) -> str:
         ctx = self.ctx
         ctx.raw = raw_values(self.graph)
-        stamped = leaves_stamps(ctx.unit.observed)
-        ctx.fenceless = stamped and not ctx.layout.framed and is_fenceless(self.graph)
+        stamped = leaves_stamps(ctx.unit.observed) and not ctx.layout.framed
+        ctx.fenceless = stamped and is_fenceless(self.graph)
         ctx.strays = None if ctx.layout.framed else strays_of(self.graph, self.linear.structure.loops, stamped)
         self._choose_storage()
         self._prepare()
-        if stamped and not ctx.layout.framed:
+        if stamped:
             leave_ways(ctx, ways(self.graph, ctx.layout.params))
         inside = {block for region in self.lane_loops.values() for block in region.blocks}
         for block in self.order:
