@@ -17,8 +17,9 @@ C_FILES := $(wildcard csrc/*/*.[ch] cuda/*.[ch] cuda/*/*.[ch] ptxemu/include/*.h
 run: $(READY)
 	$(BIN)/ptxemu run samples/saxpy && $(BIN)/ptxemu run samples/mandelbrot --output-dir out
 
+# A test that hangs fails; the slowest takes a minute, its fixtures three.
 test: $(READY)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --timeout 900
 
 # What a change needs first: everything but the tests of tests/data/slow_tests.txt.
 test-fast: $(READY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -17,9 +18,10 @@ def interruptible(action: Callable[[], Result]) -> Result:
 
     Python answers signals in the main thread and between its own instructions. So there, the action runs in a thread of
     its own; if a signal's handler raises, that thread goes on, and its result is lost. If one forks, the child has
-    no such thread, and does the action itself.
+    no such thread, and does the action itself. Where no signal has a handler, as in the compile server, there is no
+    thread either: a process that is short of memory may wait for ever for one to start.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or not _any_handler():
         return action()
     results: list[Result] = []
     errors: list[BaseException] = []
@@ -48,6 +50,10 @@ def interruptible(action: Callable[[], Result]) -> Result:
     if errors:
         raise errors[0]
     return results[0] if done.is_set() else action()
+
+
+def _any_handler() -> bool:
+    return any(callable(signal.getsignal(number)) for number in signal.valid_signals())
 
 
 def any_left() -> bool:

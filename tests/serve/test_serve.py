@@ -16,14 +16,12 @@ import pytest
 
 from ptxemu._runtime import lib
 from ptxemu.cache import Cache
-from ptxemu.driver import lowering
 from ptxemu.driver.program import Program, Settings
 from ptxemu.serve.__main__ import NEEDED
 from ptxemu.serve.protocol import HEAD, LENGTH, MAGIC, Channel
-from ptxemu.serve.worker import Wanted, Worker
 from ptxemu.text.source import SourceFile
 from tests.support.block_shapes import BLOCKS
-from tests.support.places import FATBIN
+from tests.support.places import FATBIN, ROOT
 
 ADD = (FATBIN / "add_lz4.fatbin").read_bytes()
 KEY = b"0123456789abcdef" * 4
@@ -115,34 +113,69 @@ def test_errors_are_answers():
         assert server_.ask(b"load", b"80", ADD, KEY)[0] == b"ok"  # and it goes on
 
 
-def test_what_nobody_expected_is_said_in_one_line(monkeypatch, tmp_path):
+ALONE = f"""
+import signal, socket
+from pathlib import Path
+from tempfile import mkdtemp
+from ptxemu.cache import Cache
+from ptxemu.driver import lowering
+from ptxemu.driver.program import Program
+from ptxemu.serve import child
+from ptxemu.serve.protocol import Channel
+from ptxemu.serve.worker import Wanted, Worker
+from tests.support.block_shapes import BLOCKS
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the server
+
+def answer_to(wanted):
+    ours, theirs = map(Channel, socket.socketpair())
+    with ours.socket, theirs.socket:
+        worker = Worker(theirs, {ADD!r}, 80, "{KEY.decode()}", Cache(Path(mkdtemp(dir="."))))
+        assert worker.code(wanted) is None
+        for running in list(worker.running.values()):
+            worker._finish(*running)
+        return ours.receive(), list(worker.queue)
+"""
+
+
+def worker_alone(code: str, folder: Path) -> str:
+    """What a worker's methods do, in a process as small as the server: what it forks is bounded as those children are."""
+    command = [sys.executable, "-c", ALONE + code]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder, env=environment, check=False)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_what_nobody_expected_is_said_in_one_line(tmp_path):
     """Where it happens: in the process that compiles a kernel."""
+    code = r"""
+def broken(*_):
+    raise RuntimeError("no such thing\x1b[2J\nand more of it")
 
-    def broken(*_):
-        raise RuntimeError("no such thing\x1b[2J\nand more of it")
-
-    monkeypatch.setattr(Program, "code", broken)
-    ours, theirs = map(Channel, socket.socketpair())
-    with ours.socket, theirs.socket:
-        worker = Worker(theirs, ADD, 80, KEY, Cache(tmp_path))
-        assert worker.code(Wanted("add", (32, 1, 1))) is None
-        for wanted, child in list(worker.running.values()):
-            worker._finish(wanted, child)
-        answer = ours.receive()
-    assert answer == [b"failed", "internal error: RuntimeError: no such thing\N{REPLACEMENT CHARACTER}[2J".encode()]
+Program.code = broken
+print(answer_to(Wanted("add", (32, 1, 1)))[0])
+"""
+    said = "internal error: RuntimeError: no such thing\N{REPLACEMENT CHARACTER}[2J"
+    assert worker_alone(code, tmp_path) == f"{[b'failed', said.encode()]}\n"
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_better_code_follows_for_the_same_block(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(lowering, "FIRST_LAUNCH", 0)  # every kernel counts as large
-    ours, theirs = map(Channel, socket.socketpair())
-    with ours.socket, theirs.socket:
-        worker = Worker(theirs, ADD, 80, KEY, Cache(tmp_path))
-        assert worker.code(Wanted("add", block)) is None
-        ((wanted, child),) = worker.running.values()
-        worker._finish(wanted, child)
-        assert ours.receive() == [b"ok", worker.program.identity.encode()]
-    assert list(worker.queue) == [Wanted("add", block, best=True)]
+def test_a_compiler_without_memory_answers(tmp_path):
+    code = """
+child.MEMORY_BYTES = 1 << 20
+print(answer_to(Wanted("add", (32, 1, 1)))[0])
+"""
+    assert worker_alone(code, tmp_path) == "[b'failed', b'the compiler ran out of memory']\n"
+
+
+def test_better_code_follows_for_the_same_block(tmp_path):
+    code = """
+lowering.FIRST_LAUNCH = 0  # every kernel counts as large
+for block in BLOCKS:
+    answer, queue = answer_to(Wanted("add", block))
+    print(answer[0], queue == [Wanted("add", block, best=True)])
+"""
+    assert worker_alone(code, tmp_path) == "b'ok' True\n" * len(BLOCKS)
 
 
 def test_what_is_needed_is_what_is_imported():
