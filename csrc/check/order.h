@@ -64,7 +64,7 @@ typedef struct pe_order_warp {
   uint64_t locked;                 /* the last time that one who takes a lock has found there */
   bool has_fenced;                 /* there is `fenced` */
   bool has_inner[PE_INNER_SCOPES]; /* and `inner`: a fence of that scope has come since */
-  uint64_t released;               /* when that was released, or 0 */
+  uint64_t released;               /* when that was last released, or 0 */
   pe_knowledge known, fenced;      /* now, of the warps of the CTA, and at the last fence */
   pe_knowledge inner[PE_INNER_SCOPES];
   uint32_t arrived[PE_BARRIERS_TOLD]; /* how often, at each barrier */
@@ -132,7 +132,7 @@ void pe_order_together(pe_order *order, pe_order_block *b, uint32_t warps);
 /* It has read what was released at a time; whether it has taken a lock by that. */
 void pe_order_follow(pe_order_block *b, uint32_t warp, uint64_t time, bool locks);
 
-/* Everybody may learn what the last fence has put in order; the time of that, or 0. */
+/* Everybody may learn what the last fence has put in order; the time of that, a new one for each strong write, or 0. */
 uint64_t pe_order_release(pe_order *order, pe_order_block *b, uint32_t warp);
 
 /* Whether an access of a word was made by this CTA; the warp's clock then. */

@@ -32,8 +32,9 @@ enum { PE_MBARRIER_PENDING_BITS = 20, PE_MBARRIER_PHASE_BIT = 61, PE_MBARRIER_LA
 
 typedef struct pe_mbarrier_site {
   uint32_t pos;
-  uint16_t op;    /* PE_MBARRIER_* */
-  uint16_t space; /* PE_GENERIC or PE_SHARED */
+  uint16_t op;      /* PE_MBARRIER_* */
+  uint16_t space;   /* PE_GENERIC or PE_SHARED */
+  uint32_t relaxed; /* whether it orders nothing that its thread did before */
 } pe_mbarrier_site;
 
 /* The lanes of `mask` in turn; value[i] is lane i's count or number of bytes.  state[i], unless `state` is NULL, becomes

@@ -17,7 +17,7 @@ enum { WORDS = 4, CANCELLED = WORDS - 1, BYTES = WORDS * sizeof(uint32_t) };
 static void respond(pe_warp *w, const pe_cancel_site *site, uint16_t space, uint32_t lane, uint64_t target, uint64_t object,
                     const uint32_t *response) {
   pe_access written = {site->pos, space, PE_IN_SHARED, PE_WRITE | PE_ASYNC | PE_BULK, BYTES, NULL};
-  pe_mbarrier_site told = {site->pos, PE_MBARRIER_COMPLETE_TX, space};
+  pe_mbarrier_site told = {.pos = site->pos, .op = PE_MBARRIER_COMPLETE_TX, .space = space};
   uint64_t objects[PE_WARP_LANES];
   uint32_t bytes[PE_WARP_LANES];
   memcpy(pe_host(w, &written, lane, target, BYTES), response, BYTES);

@@ -59,15 +59,17 @@ static uint64_t pack(object o) {
 
 /* ---- memory ---- */
 
-static uint16_t kind_of(uint32_t op) {
+static uint16_t kind_of(const pe_mbarrier_site *site) {
+  uint32_t op = site->op;
   if (op == PE_MBARRIER_INIT || op == PE_MBARRIER_INIT_V1 || op == PE_MBARRIER_INVAL) return PE_WRITE;
   bool waits = op == PE_MBARRIER_TEST_WAIT || op == PE_MBARRIER_TRY_WAIT || op == PE_MBARRIER_LOOK;
   bool tracks = op == PE_MBARRIER_ARRIVE_LATER || op == PE_MBARRIER_ARRIVE_NOINC;
-  return PE_STRONG | (waits ? PE_READ : PE_UPDATE | PE_RELEASE) | (tracks ? PE_ASYNC : 0);
+  uint16_t releases = site->relaxed ? 0 : PE_RELEASE;
+  return PE_STRONG | (waits ? PE_READ : PE_UPDATE | releases) | (tracks ? PE_ASYNC : 0);
 }
 
 static uint64_t *locate(const use *u) {
-  pe_access access = {u->site->pos, u->site->space, PE_IN_SHARED, kind_of(u->site->op), 8, NULL};
+  pe_access access = {u->site->pos, u->site->space, PE_IN_SHARED, kind_of(u->site), 8, NULL};
   pe_place at;
   uint32_t status = pe_locate(u->w, &access, (uint32_t)u->lane, u->address, 8, &at);
   if (status == PE_INVALID_ADDRESS_SPACE) misuse(u, "an mbarrier object lies in the shared memory of its CTA");

@@ -101,7 +101,7 @@ def _may_be(place: str, spaces: set[str]) -> bool:
 
 def _place(access: MemoryAccess) -> str:
     """What is accessed: a space, or an mbarrier object. Surfaces may be in memory of any space."""
-    if access.stated.object == MBARRIER:
+    if access.stated.is_of_mbarrier:
         return MBARRIER
     return GENERIC if access.stated.opaque or access.space == CLUSTER else access.space
 

@@ -53,10 +53,12 @@ def strays_of(graph: Graph, loops: Mapping[Block, Loop], stamped: bool) -> froze
 
 
 def is_fenceless(graph: Graph) -> bool:
-    """Whether only loads, stores and atomics touch shared memory, and only barriers order accesses: no thread can release by an
-    atomic of shared memory what others do not know by a barrier."""
+    """Whether only loads, stores and atomics touch shared memory, and only barriers of threads order accesses: no thread can
+    release by an atomic of shared memory what others do not know by a barrier."""
     for op in (op for block in graph.blocks for op in block.ops):
         if op.call is not None or op.effects.calls or op.effects.fences or not RELEASING.isdisjoint(op.mods.values()):
+            return False
+        if any(access.stated.is_of_mbarrier for access in op.accesses):
             return False
         moves = op.row.lower in LOADS_AND_STORES or all(access.stated.kind != "write" for access in op.accesses)
         if not moves:

@@ -36,7 +36,7 @@ def ways(graph: Graph, params: Mapping[Variable, int]) -> list[Way] | None:
         if op.call is not None or op.effects.calls:
             return None
         for access in op.accesses:
-            if not access.stated.writes or access.stated.object == "mbarrier" or access.space in OWN:
+            if not access.stated.writes or access.stated.is_of_mbarrier or access.space in OWN:
                 continue
             way = search.way(access)
             if way is None:

@@ -93,6 +93,11 @@ class Access(Struct, frozen=True):
     opaque: bool = False
 
     @property
+    def is_of_mbarrier(self) -> bool:
+        """Whether an mbarrier object is there, which its instructions alone touch."""
+        return self.object == "mbarrier"
+
+    @property
     def reads(self) -> bool:
         return self.kind != "write"
 

@@ -33,7 +33,7 @@ def class_of(op: Op) -> str:
         return _CHAPTERS[row.chapter]
     if effects.leaves or effects.calls or op.labels:
         return CONTROL
-    if effects.accesses and not any(access.object == "mbarrier" for access in effects.accesses):
+    if effects.accesses and not any(access.is_of_mbarrier for access in effects.accesses):
         return _memory_class(op)
     if effects.accesses or effects.waits or effects.arrives or effects.fences or effects.meets == "warp":
         return SYNC

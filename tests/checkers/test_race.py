@@ -344,6 +344,41 @@ def test_parts_of_a_warp_with_elements_of_two_sizes() -> None:
     np.testing.assert_array_equal(out, np.where(x < 50, x, 0)[::-1])
 
 
+ARRIVE = "mbarrier.arrive.shared.b64 _, [bar]"
+ARRIVE_RELAXED = "mbarrier.arrive.relaxed.cta.shared.b64 _, [bar]"
+STORE, SUM = "st.shared.u32 [s+4], 1", "red.shared.add.u32 [s+4], 1"
+FLAG = "st.volatile.shared.u32 [s+8], 1"
+
+
+@pytest.mark.parametrize(
+    ("done", "found_out", "expected"),
+    [
+        (f"{STORE}; {ARRIVE}", "", 0),
+        (f"{SUM}; {ARRIVE}", "", 0),
+        (f"{ARRIVE}; {STORE}", "", 1),
+        (f"{ARRIVE}; {SUM}", "", 1),
+        (f"{STORE}; {ARRIVE_RELAXED}", "", 1),
+        (f"{STORE}; membar.cta; {ARRIVE_RELAXED}", "", 0),
+        (f"{ARRIVE_RELAXED}; mbarrier.expect_tx.shared.b64 [bar], 0; {STORE}", "", 1),
+        (f"{STORE}; membar.cta; {FLAG}; {ARRIVE_RELAXED}", "ld.volatile.shared.u32 %r5, [s+8]; membar.cta", 0),
+        (f"membar.cta; {FLAG}; {SUM}; {ARRIVE_RELAXED}", "", 0),
+        (f"membar.cta; {FLAG}; {ARRIVE_RELAXED}; {SUM}", "ld.volatile.shared.u32 %r5, [s+8]; membar.cta", 1),
+    ],
+)
+def test_what_the_first_warp_does_before_it_arrives(device: ptxemu.Device, done: str, found_out: str, expected: int) -> None:
+    """The second one waits for it, and reads. Each strong write behind a fence is released at a time of its own."""
+    body = f"""
+    setp.ne.u32 %p3, %r1, 0; @%p3 bra START; mbarrier.init.shared.b64 [bar], 32; START: bar.sync 0;
+    setp.gt.u32 %p1, %r1, 31; @%p1 bra SECOND; {done}; bra END;
+    SECOND: mbarrier.test_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra SECOND; {found_out}; ld.shared.u32 %r4, [s+4];
+    END: mov.u32 %r8, 0
+    """
+    text = program(body, ".shared .b32 s[4]; .shared .align 8 .b64 bar;").replace("sm_80", "sm_90")
+    x = device.empty(64, np.uint32, "x")
+    findings = found(device, text, x, x, block=64)
+    assert ["4-byte read of shared memory at" in finding.message for finding in findings] == [True] * expected
+
+
 @pytest.mark.parametrize("leaves", [0, 1])
 def test_warps_that_have_exited_are_in_no_order(device: ptxemu.Device, leaves: int) -> None:
     """They do not come to the barrier of the others, of which those that do come are."""

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.analysis.sums import is_fenceless
+from ptxemu.driver import compile
 from tests.checkers.planted import checked_device, found, program
 
 GRID, BLOCK = 256, 128  # threads enough for sums apart
@@ -228,3 +230,27 @@ def test_copies_to_what_is_added_to(device: ptxemu.Device, update: str) -> None:
     copy = "shl.b64 %rd2, %rd2, 1; add.u64 %rd5, %rd1, %rd2; cp.async.ca.shared.global [%r10], [%rd5], 8; bar.sync 0"
     (one,) = found(device, program("; ".join((START, copy, update)), TABLE), sums(device, 4 * WORDS), 0, block=BLOCK)
     assert one.check == "race" and one.count >= BLOCK
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("atom.shared.add.u32 %r3, [s], 1", True),
+        ("atom.release.cta.shared.add.u32 %r3, [s], 1", False),
+        ("st.shared.u32 [s], %r1; ld.shared.u32 %r3, [s]", True),
+        ("st.release.cta.shared.u32 [s], %r1", False),
+        ("bar.sync 0", True),
+        ("membar.cta", False),
+        ("fence.acq_rel.cta", False),
+        ("mbarrier.arrive.shared.b64 _, [s]", False),
+        ("cp.async.ca.shared.global [s], [%rd1], 16", False),
+        ("cp.async.wait_all", True),
+        ("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32 [%r1], %r2, [%r1]", False),
+    ],
+)
+def test_what_else_may_order_accesses_of_shared_memory(statement: str, expected: bool) -> None:
+    """Sums in shared memory are told of at the end of all only where nothing does."""
+    text = program(f"{statement}; red.shared.add.u32 [s], 1", ".shared .align 16 .b8 s[16];").replace("sm_80", "sm_90")
+    module = compile.front(text)
+    (graph,) = compile.prepare(module, module.entries[0], "row").graphs
+    assert is_fenceless(graph) is expected

@@ -40,7 +40,6 @@ ALLOWED = {
 HOMONYMS = {
     "analysis/parameters.py": ("max min", "operations of atom"),
     "analysis/spinning.py": ("add mbarrier", "an operation of atom; an object in memory"),
-    "analysis/written.py": ("mbarrier", "an object in memory"),
     "check/body.py": ("barrier", "a remark"),
     "check/declarations.py": ("tex", "a state space"),
     "check/matching.py": ("hint neg", "modifiers"),

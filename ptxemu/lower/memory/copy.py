@@ -14,7 +14,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.telling import tell_order
 from ptxemu.lower.memory.atomics import atomic, operation, type_code
-from ptxemu.lower.memory.mbarrier import lane_words, update
+from ptxemu.lower.memory.mbarrier import lane_words, mbarrier_site, update
 from ptxemu.lower.memory.memory import store
 
 MOST_GROUPS = (1 << 23) - 1  # that are told apart
@@ -80,12 +80,12 @@ def bulk_copy_within(ctx: Context, op: Op) -> None:
 def _multicast(ctx: Context, op: Op, mask: str) -> None:
     """The same in every CTA of the cluster that the operand names, and its mbarrier."""
     found = access(ctx, op, "m", mask)
-    completion = ctx.site(op, "pe_mbarrier_site", op=int(lib.PE_MBARRIER_COMPLETE_TX), space=found.space_code)
+    completion = mbarrier_site(ctx, found, int(lib.PE_MBARRIER_COMPLETE_TX))
     warp, site, *sides = _copied(ctx, op, mask)
     ranks = ("ptr", ctx.spill("i16", ctx.vector_of(op["ctas"], TYPES["b16"])))
     objects = ("ptr", ctx.spill("i64", vector_addresses(ctx, found)))
     size = ("ptr", lane_words(ctx, op["size"]))
-    ctx.call("void", "pe_bulk_multicast", warp, site, ("ptr", completion), *sides, size, ranks, objects)
+    ctx.call("void", "pe_bulk_multicast", warp, site, completion, *sides, size, ranks, objects)
 
 
 @effect("bulk_reduce", size=60)

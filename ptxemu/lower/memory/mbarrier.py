@@ -13,6 +13,7 @@ from ptxemu.lower.core.emit import Emitter, elementwise
 
 NAMES = {"arrive": "ARRIVE", "arrive_drop": "DROP", "init": "INIT", "inval": "INVAL"}
 REFINED = {"expect_tx": "EXPECT_TX", "complete_tx": "COMPLETE_TX", "noComplete": "NO_COMPLETE"}
+TRANSACTIONS = {lib.PE_MBARRIER_EXPECT_TX, lib.PE_MBARRIER_COMPLETE_TX}
 V1 = "layout::v1"
 ONE = Imm(1, U32)
 
@@ -27,11 +28,15 @@ def operation(op: Op) -> int:
     return int(getattr(lib, f"PE_MBARRIER_{'_'.join(words)}"))
 
 
-def _object(ctx: Context, found: Access, code: int) -> list[tuple[str, str]]:
+def mbarrier_site(ctx: Context, found: Access, code: int, relaxed: bool = False) -> tuple[str, str]:
+    """The constant data of an operation. What is not ``relaxed`` releases what its thread did before."""
+    return "ptr", ctx.site(found.op, "pe_mbarrier_site", op=code, space=found.space_code, relaxed=int(relaxed))
+
+
+def _object(ctx: Context, found: Access, code: int, relaxed: bool = False) -> list[tuple[str, str]]:
     """What the runtime's functions take first: the constant data of an operation, its lanes and their objects."""
     lanes = ctx.spill("i64", vector_addresses(ctx, found))
-    site = ctx.site(found.op, "pe_mbarrier_site", op=code, space=found.space_code)
-    return [("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(found.mask)), ("ptr", lanes)]
+    return [("ptr", "%w"), mbarrier_site(ctx, found, code, relaxed), ("i32", ctx.bits_of(found.mask)), ("ptr", lanes)]
 
 
 def lane_words(ctx: Context, operand: Operand) -> str:
@@ -50,9 +55,9 @@ def update_peers(ctx: Context, found: Access, code: int, value: Operand, ctas: O
     ctx.call("void", "pe_mbarrier_multicast", *_object(ctx, found, code), ("ptr", lane_words(ctx, value)), ("ptr", ranks))
 
 
-def update_from(ctx: Context, found: Access, code: int, values: str, state: str = "null") -> None:
+def update_from(ctx: Context, found: Access, code: int, values: str, state: str = "null", relaxed: bool = False) -> None:
     """The same with 32-bit values of the lanes in memory."""
-    ctx.call("void", "pe_mbarrier", *_object(ctx, found, code), ("ptr", values), ("ptr", state))
+    ctx.call("void", "pe_mbarrier", *_object(ctx, found, code, relaxed), ("ptr", values), ("ptr", state))
 
 
 @effect("mbarrier", size=40)
@@ -61,7 +66,9 @@ def mbarrier(ctx: Context, op: Op) -> None:
     wanted = any(dst is not None for dst in op.dsts)
     state = ctx.temporary(f"<{LANES} x i64>") if wanted else "null"
     value = next((operand for name in ("count", "tx") if (operand := op.get(name)) is not None), ONE)
-    update(ctx, access(ctx, op, "a"), operation(op), value, state)
+    code = operation(op)
+    relaxed = op.mods.get("sem") == "relaxed" or code in TRANSACTIONS
+    update_from(ctx, access(ctx, op, "a"), code, lane_words(ctx, value), state, relaxed)
     if wanted:
         ctx.define(op, 0, ctx.inst(f"load <{LANES} x i64>, ptr {state}, align 64"))
 

@@ -12,7 +12,7 @@ from ptxemu.ir.types import B64, TYPES, U32
 from ptxemu.lower.core.access import access, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
-from ptxemu.lower.memory.mbarrier import update_from
+from ptxemu.lower.memory.mbarrier import mbarrier_site, update_from
 
 
 def _addresses(ctx: Context, op: Op, name: str, mask: str) -> tuple[str, str]:
@@ -62,7 +62,7 @@ def tensor_load(ctx: Context, op: Op) -> None:
         ctx.call("void", "pe_tensor_load", warp, site, lanes, *box, ("ptr", counts))
         update_from(ctx, found, lib.PE_MBARRIER_COMPLETE_TX, counts)
         return
-    completion = ("ptr", ctx.site(op, "pe_mbarrier_site", op=int(lib.PE_MBARRIER_COMPLETE_TX), space=found.space_code))
+    completion = mbarrier_site(ctx, found, int(lib.PE_MBARRIER_COMPLETE_TX))
     ranks = ("ptr", ctx.spill("i16", ctx.vector_of(op["ctas"], TYPES["b16"])))
     objects = ("ptr", ctx.spill("i64", vector_addresses(ctx, found)))
     pairs = ("i32", str(int(op.mods.get("group") == "cta_group::2")))
