@@ -235,11 +235,15 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *fi
 
 static void advance(uint64_t *to, uint64_t time) { *to = *to > time ? *to : time; }
 
+static void learn_times(pe_knowledge *to, const pe_knowledge *from) {
+  advance(&to->time, from->time);
+  for (uint32_t scope = 0; scope < PE_INNER_SCOPES; scope++) advance(&to->near[scope], from->near[scope]);
+}
+
 static void learn(pe_knowledge *to, const pe_knowledge *from, uint32_t warps) {
   for (uint32_t i = 0; i < warps; i++) to->clock[i] = to->clock[i] > from->clock[i] ? to->clock[i] : from->clock[i];
   to->common = to->common > from->common ? to->common : from->common;
-  advance(&to->time, from->time);
-  for (uint32_t scope = 0; scope < PE_INNER_SCOPES; scope++) advance(&to->near[scope], from->near[scope]);
+  learn_times(to, from);
 }
 
 static void follow(warp_state *s, uint64_t time, bool locks) { advance(locks ? &s->locked : &s->known.time, time); }
@@ -287,8 +291,12 @@ void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
   tell_code(b, warp);
 }
 
+enum { CLOCKS = 8 }; /* that are copied at once, with those of warps that are not there */
+_Static_assert(PE_MAX_WARPS % CLOCKS == 0, "no more than there are");
+
 static void keep_fenced(warp_state *s, uint32_t warps) {
-  memcpy(s->fenced.clock, s->known.clock, warps * sizeof *s->known.clock);
+  for (uint32_t i = 0; i < warps; i += CLOCKS)
+    memcpy(s->fenced.clock + i, s->known.clock + i, CLOCKS * sizeof *s->known.clock);
   s->fenced.common = s->known.common;
   s->fenced.time = s->known.time;
   s->has_fenced = true;
@@ -397,15 +405,30 @@ void pe_order_cluster(pe_order *order, block *b, uint32_t warp, uint32_t what) {
   tell_code(b, warp);
 }
 
-/* All warps have one clock from now on, and know all that was before. */
-static void meet(pe_order *order, block *b, const pe_knowledge *all) {
-  uint32_t clock = latest_clock(all, b->warps);
+/* A warp comes to a barrier, which is a fence. */
+static void come(pe_order *order, block *b, uint32_t warp) {
+  warp_state *s = &b->warp[warp];
+  pe_order_settle(order, b, warp);
+  acquire(s);
+  keep_fenced(s, b->warps);
+  s->known.clock[warp] = s->fenced.clock[warp] = s->clock + 1; /* behind the copy, which would wait for that */
+}
+
+/* All warps have one clock from now on, later than that of any of them, and know all that was before. */
+static void meet(pe_order *order, block *b) {
+  uint32_t clock = 0;
+  pe_knowledge *first = &b->warp[0].known;
+  for (uint32_t i = 0; i < b->warps; i++) {
+    const pe_knowledge *known = &b->warp[i].known;
+    clock = known->clock[i] > clock ? known->clock[i] : clock;
+    learn_times(first, known);
+  }
   pe_stamp now = pe_order_stamp(order, b, clock);
   for (uint32_t i = 0; i < b->warps; i++) {
     warp_state *s = &b->warp[i];
     s->clock = s->known.clock[i] = s->known.common = clock;
-    s->known.time = all->time;
-    memcpy(s->known.near, all->near, sizeof s->known.near);
+    s->known.time = first->time;
+    memcpy(s->known.near, first->near, sizeof s->known.near);
     s->floor = now;
   }
   b->log.count = 0;
@@ -413,16 +436,10 @@ static void meet(pe_order *order, block *b, const pe_knowledge *all) {
 }
 
 void pe_order_together(pe_order *order, block *b, uint32_t warps) {
+  PE_FOR_LANES(i, warps) come(order, b, i);
+  if (warps == PE_ALL_LANES >> (PE_MAX_WARPS - b->warps)) return meet(order, b);
   pe_knowledge all = {.common = 0};
-  PE_FOR_LANES(i, warps) {
-    warp_state *s = &b->warp[i];
-    pe_order_settle(order, b, i);
-    acquire(s);
-    s->known.clock[i] = s->clock + 1;
-    keep_fenced(s, b->warps);
-    learn(&all, &s->known, b->warps);
-  }
-  if ((uint32_t)__builtin_popcount(warps) == b->warps) return meet(order, b, &all);
+  PE_FOR_LANES(i, warps) learn(&all, &b->warp[i].known, b->warps);
   PE_FOR_LANES(i, warps) {
     set_clock(order, b, i, b->warp[i].clock + 1);
     learn(&b->warp[i].known, &all, b->warps);
