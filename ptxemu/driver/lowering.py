@@ -153,7 +153,7 @@ def _scheme(bodies: Bodies, observed: Observed, threaded: bool | None, after: Ho
         if threaded is None and not chosen and cost.best > FIRST_LAUNCH:
             chosen = True
             shapes = [Uniformity(graph, bodies.variant, graph is graphs[0], corrections=False) for graph in graphs]
-    if not chosen and not tells_order(observed):
+    if not chosen and observed != "all":
         for uniformity in shapes[1:] if independent else shapes:
             uniformity.grouped = Grouped(uniformity)
     survivors = None if chosen or independent else survivors_of(graphs, shapes[0], tells_order(observed))

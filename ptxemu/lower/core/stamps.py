@@ -23,7 +23,7 @@ from ptxemu.lower.core.access import Access, Range, pattern_test
 from ptxemu.lower.core.context import MASK, Context
 from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.core.masks import expanded
-from ptxemu.lower.core.runs import as_expected, first_addresses, rows_within
+from ptxemu.lower.core.runs import as_expected, first_addresses, in_groups, rows_within
 from ptxemu.lower.core.site import site_literal, site_type
 from ptxemu.lower.core.word_groups import NOBODY, VECTOR, WORD_BYTES, Group, scattered, windows
 
@@ -425,7 +425,8 @@ def of_runs(ctx: Context, found: Access, runs: Runs) -> Stamping | None:
     ]
 
     def fits() -> str:
-        good = as_expected(ctx, found, runs, starts, all_lanes=True)
+        test = in_groups if found.grouped else as_expected
+        good = test(ctx, found, runs, starts, all_lanes=True)
         return _apart(ctx, groups, good) if writes else good
 
     return _stamping(ctx, found, groups, fits)
