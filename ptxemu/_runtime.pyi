@@ -70,6 +70,9 @@ class Lib:
     PE_CHECK_MEMORY: Final[int]
     PE_CHECK_RACE: Final[int]
     PE_CHECK_SYNC: Final[int]
+    PE_CLAIMS: Final[int]
+    PE_CLAIM_TURN_AT: Final[int]
+    PE_CLAIM_WARP_AT: Final[int]
     PE_CLAMP_NEAREST: Final[int]
     PE_CLAMP_TRAP: Final[int]
     PE_CLAMP_ZERO: Final[int]
@@ -178,6 +181,7 @@ class Lib:
     PE_LAYOUT_BLOCK_LINEAR: Final[int]
     PE_LAYOUT_LINEAR: Final[int]
     PE_LAYOUT_PITCH: Final[int]
+    PE_LINE_LOG2: Final[int]
     PE_LOAD_IM2COL: Final[int]
     PE_LOAD_IM2COL_W: Final[int]
     PE_LOAD_IM2COL_W128: Final[int]
@@ -188,6 +192,7 @@ class Lib:
     PE_LOD_GRADIENT: Final[int]
     PE_LOD_LEAST: Final[int]
     PE_LOD_LEVEL: Final[int]
+    PE_LOGGED_AT: Final[int]
     PE_MAP_READ: Final[int]
     PE_MAP_UNIT: Final[int]
     PE_MAP_WRITE: Final[int]
@@ -617,6 +622,7 @@ class Lib:
     def pe_module_variable(self, module: CData, name: CData, /) -> CData: ...
     def pe_movmatrix(self, w: CData, pos: int, mask: int, from_: CData, to: CData, /) -> None: ...
     def pe_observe(self, w: CData, pos: int, kind: int, space: int, size: int, mask: int, addr: CData, values: CData, /) -> int: ...
+    def pe_observe_claimed(self, w: CData, site: CData, mask: int, base: int, /) -> int: ...
     def pe_observe_listed(self, w: CData, /) -> None: ...
     def pe_observe_members(self, w: CData, pos: int, mask: int, members: CData, /) -> None: ...
     def pe_observe_order(self, w: CData, pos: int, what: int, mask: int, /) -> None: ...

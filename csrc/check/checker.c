@@ -166,6 +166,11 @@ static void listed(void *context, const pe_warp *w) {
   pe_race_listed(context, w);
 }
 
+static uint32_t claimed(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
+  (void)context;
+  return pe_race_claim(w, site, mask, base);
+}
+
 static uint64_t reach(void *context, const pe_warp *w, uint64_t address) {
   pe_checker *checker = context;
   pe_extent at;
@@ -341,6 +346,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .memory = memory,
     .pattern = pattern,
     .listed = checks & PE_CHECK_RACE ? listed : NULL,
+    .claimed = checks & PE_CHECK_RACE ? claimed : NULL,
     .reach = checks & (PE_CHECK_MEMORY | PE_CHECK_INIT | PE_CHECK_RACE) ? reach : NULL,
     .apart = apart,
     .joined = joined,

@@ -19,7 +19,7 @@ bool pe_order_init(pe_order *order, pe_arena *arena) {
   for (uint32_t i = 0; order->unknown && i < PE_MAX_WARPS; i++)
     order->unknown->stamping[i] = (pe_stamping){.now = PE_STAMP_NEVER, .floor = PE_STAMP_BLANK, .ancient = PE_STAMP_BLANK};
   if (order->unknown)
-    order->unknown->blind = true,
+    order->unknown->blind = true, order->unknown->log.exact = UINT64_MAX,
     order->unknown->log.written = order->unknown->log.strong = order->unknown->log.read = UINT64_MAX;
   return order->segment && order->unknown && pe_shadow_init(&order->released, arena, 0, 1);
 }
@@ -432,6 +432,7 @@ static void meet(pe_order *order, block *b) {
     s->floor = now;
   }
   b->log.count = 0;
+  b->log.turn += PE_TURN;
   tell_all_code(b, now);
 }
 

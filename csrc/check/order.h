@@ -40,6 +40,9 @@ typedef struct pe_order {
 /* Scopes that are not all of the device. */
 enum { PE_SCOPE_CTA, PE_SCOPE_CLUSTER, PE_INNER_SCOPES };
 
+/* From one turn of shared memory to the next. */
+#define PE_TURN (1ull << PE_CLAIM_TURN_AT)
+
 /* What a warp knows: of each warp of its CTA, before which clock, and of all of them; and the time that it follows, and those
  * up to which it follows releases of its own CTA, and of its cluster. */
 typedef struct pe_knowledge {

@@ -5,8 +5,8 @@
  * together (race_runs.h), and stamps that cannot matter are told from others by comparing numbers (race_access.h); what
  * remains is asked of order.c, word by word (race_words.c), and byte by byte of words that threads share (race_bytes.c).  Compiled code looks at most of them by itself, and calls only
  * where something may be wrong (ptxemu/lower/core/stamps.py).  Nothing is kept of reads of memory that the launch does not write
- * (quiet.h); those of shared memory are listed, and leave stamps only if somebody writes there before the next barrier
- * (race_log.c).  Nothing is locked, and nobody waits until others see the
+ * (quiet.h); those of shared memory are listed, and so are writes there, and leave stamps only if others may race with them before the
+ * next barrier (race_log.c, race_claims.c).  Nothing is locked, and nobody waits until others see the
  * stamps that he leaves: two accesses of a word at the very same time, by two workers, may go unseen.
  */
 #include "race_access.h"

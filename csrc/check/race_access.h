@@ -109,13 +109,16 @@ static inline uint8_t pe_mbarrier_phase(uint64_t address) {
 /* ---- race_log.c ---- */
 
 void pe_race_log_begin(pe_order_block *b);
-/* The reads that are listed leave their stamps. */
+/* From now on until all warps have met, no accesses are listed but reads. */
+PE_INLINE void pe_race_log_end(pe_shared_log *log) { log->exact = log->exact > log->turn ? log->exact : log->turn; }
+/* What is listed leaves its stamps. */
 void pe_race_log_flush(pe_race *race, const pe_warp *w, pe_order_block *b);
 
 /* Before an access of shared memory that leaves its stamps. */
 PE_INLINE void pe_race_log_access(pe_race *race, const pe_warp *w, pe_order_block *b, bool writes, bool strong) {
   pe_stamp *last = !writes ? &b->log.read : strong ? &b->log.strong : &b->log.written, now = b->stamping[w->warpid].now;
   if (b->log.count) pe_race_log_flush(race, w, b);
+  pe_race_log_end(&b->log);
   *last = now > *last ? now : *last;
 }
 

@@ -85,6 +85,7 @@ void pe_copies_issue(pe_race_use *u, uint32_t mask) {
   u->stamp |= PE_STAMP_NEVER;
   u->b->has_copies = true;
   u->b->log.written = u->b->log.read = PE_STAMP_NEVER;
+  u->b->log.exact = UINT64_MAX;
   pe_require_stack();
   if (u->proxied && u->writes) pe_race_note_proxy(u);
   pe_race_visit(u, mask, PE_LEAVE | PE_LOOK);

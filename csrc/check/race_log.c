@@ -1,4 +1,4 @@
-/* race_log.c: the checker `race` (race.c): reads of shared memory that have left no stamps yet. */
+/* race_log.c: the checker `race` (race.c): accesses of shared memory that have left no stamps yet. */
 #include "race_runs.h"
 #include "place.h"
 
@@ -10,6 +10,8 @@ _Static_assert(offsetof(pe_order_block, log) == PE_MAX_WARPS * sizeof(pe_stampin
 
 void pe_race_log_begin(pe_order_block *b) {
   b->log.count = 0;
+  b->log.turn += PE_TURN;
+  b->log.exact = b->clustered ? UINT64_MAX : 0;
   b->log.written = b->log.strong = b->log.read =
       b->clustered ? PE_STAMP_NEVER : PE_STAMP_BLANK; /* other CTAs write there, too */
 }
@@ -21,9 +23,9 @@ static pe_stamp least_floor(const pe_order_block *b) {
   return least;
 }
 
-/* A listed read, with the stamp of its lane 0. */
+/* A listed access, with the stamp of its lane 0. */
 typedef struct listed {
-  pe_race *race;
+  pe_shadow *own;
   const pe_warp *w;
   const pe_pattern_site *site;
   uint64_t base;
@@ -35,8 +37,8 @@ PE_INLINE pe_stamp *stamps_of(const listed *l, uint32_t lane, uint64_t size) {
   uint64_t address = pe_pattern_address(l->site, l->base, lane), first = address + l->w->shared_base;
   uint64_t chunk = (uint64_t)1 << PE_SHADOW_LOG2;
   if (!pe_within(address, size, l->w->shared_size)) return NULL;
-  if (!pe_within((first - l->race->reads.base) % chunk, size, chunk)) return NULL;
-  return pe_shadow_make(&l->race->reads, first);
+  if (!pe_within((first - l->own->base) % chunk, size, chunk)) return NULL;
+  return pe_shadow_make(l->own, first);
 }
 
 /* Leave the stamps of a group of lanes that have words side by side, if they may be left together. */
@@ -65,8 +67,8 @@ PE_INLINE void leave_group(const listed *l, uint32_t lane, uint32_t there) {
 PE_INLINE bool leave_all(const listed *l) {
   uint64_t size = l->w->shared_size, last = size - l->site->size, all = l->site->narrow ? UINT32_MAX : UINT64_MAX, wild = 0;
   if (size < l->site->size || size > (uint64_t)1 << PE_SHADOW_LOG2) return false;
-  pe_stamp *own = pe_shadow_make(&l->race->reads, l->w->shared_base), first = l->stamp | PE_STAMP_BYTES;
-  if (!own || !pe_shadow_make(&l->race->reads, l->w->shared_base + size - 1)) return false;
+  pe_stamp *own = pe_shadow_make(l->own, l->w->shared_base), first = l->stamp | PE_STAMP_BYTES;
+  if (!own || !pe_shadow_make(l->own, l->w->shared_base + size - 1)) return false;
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
     uint64_t address = (l->base + l->site->offset[i]) & all;
     wild |= (uint64_t)(address > last) | (address & 3);
@@ -78,10 +80,15 @@ PE_INLINE bool leave_all(const listed *l) {
   return true;
 }
 
-PE_WIDEST PE_UNWATCHED static void leave(pe_race *race, const pe_warp *w, const pe_logged_read *read) {
-  const pe_pattern_site *site = (const pe_pattern_site *)(uintptr_t)read->site;
-  listed l = {race, w, site, read->base, read->now | pe_site_of(&race->sites, site->pos)};
-  uint32_t mask = (uint32_t)read->mask;
+PE_INLINE const pe_pattern_site *site_of(const pe_logged *access) {
+  return (const pe_pattern_site *)(uintptr_t)access->site;
+}
+
+PE_WIDEST PE_UNWATCHED static void leave(pe_race *race, const pe_warp *w, const pe_logged *access,
+                                         const pe_pattern_site *site) {
+  pe_shadow *own = site->kind & PE_WRITE ? &race->writes : &race->reads;
+  listed l = {own, w, site, access->base, access->now | pe_site_of(&race->sites, site->pos)};
+  uint32_t mask = (uint32_t)access->lanes;
   if (mask == PE_ALL_LANES && site->width == 1 && leave_all(&l)) return;
   for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += site->width)
     leave_group(&l, lane, mask >> lane & (PE_ALL_LANES >> (PE_WARP_LANES - site->width)));
@@ -92,10 +99,12 @@ void pe_race_listed(pe_checker *checker, const pe_warp *w) { pe_race_log_flush(&
 void pe_race_log_flush(pe_race *race, const pe_warp *w, pe_order_block *b) {
   pe_stamp floor = least_floor(b);
   for (uint64_t i = 0; i < b->log.count; i++) {
-    const pe_logged_read *read = &b->log.reads[i];
-    if (read->now < floor) continue;
-    leave(race, w, read);
-    b->log.read = read->now > b->log.read ? read->now : b->log.read;
+    const pe_logged *access = &b->log.accesses[i];
+    pe_stamp *last = site_of(access)->kind & PE_WRITE ? &b->log.written : &b->log.read;
+    if (access->now < floor) continue;
+    for (uint64_t j = 0; j < access->lanes >> PE_LOGGED_AT; j++) leave(race, w, access, site_of(access) + j);
+    *last = access->now > *last ? access->now : *last;
   }
+  pe_race_log_end(&b->log);
   b->log.count = 0;
 }

@@ -39,23 +39,40 @@ typedef struct pe_stamping {
   uint64_t written;       /* of warp 0: a pe_ways that compiled code leaves (quiet.h), or 0 */
 } pe_stamping;
 
-/* A read of a CTA's shared memory by a pattern of lanes (pe_pattern_site), which leaves its stamps if somebody writes there before
- * the next barrier. */
-typedef struct pe_logged_read {
+/* An access of a CTA's shared memory by a pattern of lanes (pe_pattern_site), or some off one base, which leave their stamps if another
+ * one may race with them before all warps meet the next time. */
+typedef struct pe_logged {
   uint64_t site, base;
   pe_stamp now;
-  uint64_t mask;
-} pe_logged_read;
+  uint64_t lanes; /* and from PE_LOGGED_AT on, how many they are: their sites lie one after another */
+} pe_logged;
 
-enum { PE_MOST_LOGGED = 512 };
+/* Who has made the accesses of a line of shared memory that are listed (race_claims.c): the turn, the warp, where its family begins
+ * (pe_pattern_site), whether it is one of several that read, and whether it writes. */
+typedef struct pe_claim {
+  uint64_t who, family;
+} pe_claim;
+
+enum {
+  PE_MOST_LOGGED = 512,
+  PE_LOGGED_AT = 32,
+  PE_LINE_LOG2 = 7, /* bytes of a line */
+  PE_CLAIMS = 1024, /* lines of which it is kept */
+  PE_CLAIM_WARP_AT = PE_LINE_LOG2 + 11,
+  PE_CLAIM_TURN_AT = PE_CLAIM_WARP_AT + 5,
+};
 
 /* What has been done in it: compiled code finds this behind the stampings of all warps. */
 typedef struct pe_shared_log {
   pe_stamp written; /* no stamp of a plain write is greater, but for its lane and site, */
   pe_stamp strong;  /* and none of a strong one, */
   pe_stamp read;    /* and none of a read that is not listed */
+  uint64_t turn;    /* grows whenever all warps have met: what was before is before all that comes */
+  uint64_t exact;   /* in no later turn there are accesses that are not listed */
+  uint64_t wrote;   /* the last turn in which writes are listed, and lines have claims */
   uint64_t count;
-  pe_logged_read reads[PE_MOST_LOGGED];
+  pe_logged accesses[PE_MOST_LOGGED];
+  pe_claim claims[PE_CLAIMS];
 } pe_shared_log;
 /* CDEF END */
 

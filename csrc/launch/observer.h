@@ -76,11 +76,13 @@ typedef struct pe_memory_event {
 } pe_memory_event;
 
 /* An access whose addresses are a base plus constant offsets, of 64 bits or, if `narrow` is set, of 32.  Lanes go in groups of `width`,
- * in each of which addresses grow by `step`; with a `width` of 1 they lie anywhere. */
+ * in each of which addresses grow by `step`; with a `width` of 1 they lie anywhere.  All lie in `span` bytes from the offset `low`
+ * on.  Accesses of one `family`, if that is not 0, have no word for two lanes if theirs begin, `first` bytes from the base, at one address. */
 typedef struct pe_pattern_site {
   uint32_t pos;
   uint32_t kind; /* PE_READ ..., or'ed with PE_STRONG */
-  uint32_t space, size, width, step, narrow;
+  uint32_t space, size, width, step, narrow, span;
+  uint64_t low, first, family;
   uint64_t offset[32];
 } pe_pattern_site;
 
@@ -119,9 +121,11 @@ typedef struct pe_observer {
   uint32_t (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);
   /* The same of a pattern.  Zero: it is to be told to `memory`; else all lanes go on. */
   uint32_t (*pattern)(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
-  /* Code that leaves stamps (stamp.h) is about to leave one of an access of the CTA's shared memory, in which reads are listed that have
-   * left none. */
+  /* Code that leaves stamps (stamp.h) is about to leave one of an access of the CTA's shared memory, in which accesses are listed that
+   * have left none. */
   void (*listed)(void *context, const pe_warp *w);
+  /* Such code makes an access that is to be listed, unless another one that is may race with it.  Zero: it is not. */
+  uint32_t (*claimed)(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
   /* How many bytes from an address on stay what they are as long as the launch runs, so that `memory` need not be told of accesses
    * there.  NULL: all of an allocation. */
   uint64_t (*reach)(void *context, const pe_warp *w, uint64_t address);
@@ -167,6 +171,7 @@ uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uin
                     const uint64_t *addr, const void *values);
 uint32_t pe_observe_pattern(pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base, const void *values);
 void pe_observe_listed(pe_warp *w);
+uint32_t pe_observe_claimed(pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
 void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask);
 void pe_observe_members(pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *members);
 /* `place`: generic addresses, of which those in global memory matter; or NULL. */

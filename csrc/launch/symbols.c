@@ -55,6 +55,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_observe),
   SYMBOL(pe_observe_pattern),
   SYMBOL(pe_observe_listed),
+  SYMBOL(pe_observe_claimed),
   SYMBOL(pe_observe_order),
   SYMBOL(pe_observe_members),
   SYMBOL(pe_observe_unset),

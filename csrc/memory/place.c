@@ -141,6 +141,11 @@ void pe_observe_listed(pe_warp *w) {
   if (observer && observer->listed) observer->listed(observer->context, w);
 }
 
+uint32_t pe_observe_claimed(pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
+  const pe_observer *observer = w->launch->observer;
+  return observer && observer->claimed ? observer->claimed(observer->context, w, site, mask, base) : 0;
+}
+
 void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask) {
   const pe_observer *observer = w->launch->observer;
   if (mask && observer && observer->order) observer->order(observer->context, w, pos, what, mask);

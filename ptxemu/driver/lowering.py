@@ -175,6 +175,7 @@ def _unit(bodies: Bodies, options: Options, symbols: Sequence[str], scheme: Sche
         observed=with_copies(options.observed) if copies else options.observed,
         daz=unit.target.daz and not scheme.threaded and module.dialect == "ptx" and all_flush(bodies.graphs),
         ranked=are_ranked(ops),
+        forgets=not copies and not any("accelerated" in op.row.flags for op in ops),
         lines=LineInfo(module) if options.lines and not scheme.threaded else None,
     )
 

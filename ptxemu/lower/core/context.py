@@ -19,7 +19,7 @@ from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.core.float_bits import canonical, flush
 from ptxemu.lower.core.grouped import array_of, array_type, bases_of, lanes_of
 from ptxemu.lower.core.journal import Journal, Noted
-from ptxemu.lower.core.known import Pairs, Reach
+from ptxemu.lower.core.known import Pairs, Reach, SharedAccesses
 from ptxemu.lower.core.lane_emitter import LaneEmitter
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.literals import literal, offsets_literal
@@ -95,6 +95,7 @@ class Context:
         self.strays: frozenset[Op] | None = None  # if nobody can tell when what atomics add comes to memory (analysis/sums.py)
         self.pairs = Pairs()
         self.hulls: dict[tuple[Reg, str, int, int], tuple[int, int]] = {}  # of accesses that one test covers (runs.py)
+        self.shared_accesses = SharedAccesses()
         self.checking = False  # in the version of a segment that runs when that test has failed
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)
         self.canonical: Noted[tuple[Reg, bool], str] = self.journal.dictionary()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ptxemu.ir.ops import Op
+from ptxemu.ir.ops import Op, Reg
 
 
 @dataclass(slots=True)
@@ -29,3 +30,30 @@ class Reach:
     bytes: str
     places: dict[tuple[int, int], str]
     marching: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Accesses off one base that give no word to two lanes (families.py): where the first word is from the base, in bytes, and a
+    number that others have with the same words of the same lanes alone; 0: there are words of two lanes."""
+
+    first: int
+    number: int
+
+
+@dataclass(slots=True)
+class Together:
+    """Reads of shared memory off one base, between which nothing touches that: they are listed by the first one (families.py), if
+    ``listed`` is set, an i1."""
+
+    ops: list[Op] = field(default_factory=list)
+    listed: str = ""
+
+
+@dataclass(slots=True)
+class SharedAccesses:
+    """What is known of those of a function in code that leaves stamps: their families, by their bases, and in each segment what
+    is read together."""
+
+    families: Mapping[Reg, Family] = field(default_factory=dict)
+    together: Mapping[Op, Together] = field(default_factory=dict)

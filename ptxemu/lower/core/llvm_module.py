@@ -20,6 +20,7 @@ class Unit:
 
     ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
     ``observed``: which accesses to memory are told to the runtime; ``daz``: it runs in that mode (lower/core/denormals.py);
+    ``forgets``: nothing comes to shared memory by the async proxy, to which it matters what was written before barriers;
     ``lines``: the code is to know its lines; ``ranked``: addresses of shared memory name the CTA (ir/distributed.py);
     ``steps`` numbers the ``routines`` of threaded code by what they do, ``register_classes`` the registers that they can take
     (lower/functions/steps.py)."""
@@ -31,6 +32,7 @@ class Unit:
     observed: Observed = ""
     daz: bool = False
     ranked: bool = False
+    forgets: bool = False
     lines: LineInfo | None = None
     declarations: dict[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)

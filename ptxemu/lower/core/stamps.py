@@ -16,10 +16,11 @@ from typing import TypeAlias
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.runs import Runs
+from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.written import Way
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op
-from ptxemu.lower.core.access import Access, Range, pattern_test
+from ptxemu.lower.core.access import Access, Range, Span, pattern_test
 from ptxemu.lower.core.context import MASK, Context
 from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.core.masks import expanded
@@ -33,7 +34,7 @@ MOST_GROUPS = 8  # in which they lie
 NEAR = 4  # words from one to the next where words between them are blended
 STATE = ffi.typeof("pe_stamping")
 FIELDS = dict(STATE.fields)
-READ = ffi.typeof("pe_logged_read")
+LOGGED = ffi.typeof("pe_logged")
 LOG = dict(ffi.typeof("pe_shared_log").fields)
 MOST_WARPS = 1024 // LANES
 LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
@@ -73,7 +74,7 @@ class Stamping:
     # ---------------------------------------------------------------- steps
 
     def _own_behind_others(self, own: Callable[[], str]) -> str:
-        """Those of reads that are listed come first."""
+        """Those of accesses that are listed come first."""
         if self.shared:
             Log(self.ctx).flush()
         return own()
@@ -287,8 +288,8 @@ class Stamping:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What has been done in the CTA's shared memory, a ``pe_shared_log``: reads are listed there as long as nobody writes, and
-    leave no stamps."""
+    """What has been done in the CTA's shared memory, a ``pe_shared_log``: accesses are listed there as long as no others race
+    with them, and leave no stamps."""
 
     ctx: Context
 
@@ -301,9 +302,14 @@ class Log:
         return self.ctx.scalar.icmp("ult", "i64", self._load(kind), state(self.ctx, "floor"))
 
     def note(self, kind: str) -> None:
-        """The warp writes, or reads."""
-        last = self.ctx.scalar.intrinsic("umax", "i64", self._load(kind), state(self.ctx, "now"))
-        self.ctx.stmt(f"store i64 {last}, ptr {self._at(kind)}, align 8")
+        """The warp writes, or reads, and leaves stamps."""
+        for name, now in ((kind, state(self.ctx, "now")), ("exact", self._load("turn"))):
+            last = self.ctx.scalar.intrinsic("umax", "i64", self._load(name), now)
+            self.ctx.stmt(f"store i64 {last}, ptr {self._at(name)}, align 8")
+
+    def may_claim(self) -> str:
+        """i1: nobody has left stamps since all warps have met."""
+        return self.ctx.scalar.icmp("ult", "i64", self._load("exact"), self._load("turn"))
 
     def flush(self) -> None:
         """What is listed leaves its stamps."""
@@ -318,14 +324,15 @@ class Log:
         """i1: one more read can be listed."""
         return self.ctx.scalar.icmp("ult", "i64", self._load("count"), str(int(lib.PE_MOST_LOGGED)))
 
-    def add(self, site: str, base: str, mask: str) -> None:
-        """List a read of the warp."""
+    def add(self, site: str, base: str, mask: str, number: int = 1) -> None:
+        """List a read of the warp, or some off one base, whose sites lie one after another."""
         scalar, count = self.ctx.scalar, self._load("count")
-        first = scalar.bin("add", "i64", self._start(), scalar.bin("mul", "i64", count, str(ffi.sizeof(READ))))
+        first = scalar.bin("add", "i64", self._start(), scalar.bin("mul", "i64", count, str(ffi.sizeof(LOGGED))))
         lanes = scalar.cast("zext", f"i{LANES}", self.ctx.bits_of(mask), "i64")
-        entry = {"site": f"ptr {site}", "base": f"i64 {base}", "now": f"i64 {state(self.ctx, 'now')}", "mask": f"i64 {lanes}"}
+        lanes = scalar.bin("or", "i64", lanes, str(number << int(lib.PE_LOGGED_AT)))
+        entry = {"site": f"ptr {site}", "base": f"i64 {base}", "now": f"i64 {state(self.ctx, 'now')}", "lanes": f"i64 {lanes}"}
         for name, value in entry.items():
-            offset = LOG["reads"].offset + dict(READ.fields)[name].offset
+            offset = LOG["accesses"].offset + dict(LOGGED.fields)[name].offset
             self.ctx.stmt(f"store {value}, ptr {pointer(self.ctx, first, offset)}, align 8")
         self.ctx.stmt(f"store i64 {scalar.bin('add', 'i64', count, '1')}, ptr {self._at('count')}, align 8")
 
@@ -341,17 +348,46 @@ class Log:
 
 def listed(ctx: Context, found: Access, site: str, otherwise: Callable[[], str]) -> str:
     """i1: a read of shared memory by a pattern, ``site``, is listed; or ``otherwise``."""
+    return _listed(ctx, found, None if found.safe else found.span, site, 1, otherwise)
+
+
+def listed_together(ctx: Context, found: Access, ops: Sequence[Op], sites: str) -> str:
+    """i1: the first of some reads off one base is listed with the others; ``sites`` are all of theirs."""
+    assert found.shape is not None
+    offsets = [op.access.address.offset - found.address.offset for op in ops]
+    low, high = found.shape.spread
+    hull = Shape((low + min(offsets), high + max(offsets)), widenings=found.shape.widenings)
+    return _listed(ctx, found, Span("shared", found.base, hull, found.size), sites, len(ops), lambda: "false")
+
+
+def _listed(ctx: Context, found: Access, span: Span | None, site: str, number: int, otherwise: Callable[[], str]) -> str:
+    """The same of so many reads, which span that, if it is to be tested."""
     log = Log(ctx)
     past = ctx.scalar.bin("and", "i1", log.is_past("written"), log.is_past("strong"))
     may = ctx.scalar.bin("and", "i1", past, log.has_room())
-    if not found.safe:
-        may = ctx.scalar.bin("and", "i1", may, pattern_test(ctx, found.span))
+    if span is not None:
+        may = ctx.scalar.bin("and", "i1", may, pattern_test(ctx, span))
 
     def add() -> list[str]:
-        log.add(site, found.base, found.mask)
+        log.add(site, found.base, found.mask, number)
         return ["true"]
 
     return ctx.when(may, add, lambda: [otherwise()], ["i1"], likely=True)[0]
+
+
+def claimed(ctx: Context, found: Access, site: str, otherwise: Callable[[], str]) -> str:
+    """i1: an access of shared memory by a pattern, ``site``, is listed, as no other one that is can race with it; or
+    ``otherwise``."""
+    may = Log(ctx).may_claim()
+    if not found.safe:
+        may = ctx.scalar.bin("and", "i1", may, pattern_test(ctx, found.span))
+
+    def claim() -> list[str]:
+        given = ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(found.mask)), ("i64", found.base)
+        return [ctx.scalar.icmp("ne", "i32", ctx.call("i32", "pe_observe_claimed", *given), "0")]
+
+    done = ctx.when(may, claim, lambda: ["false"], ["i1"])[0]
+    return ctx.when(done, lambda: ["true"], lambda: [otherwise()], ["i1"])[0]
 
 
 def is_numbered(ctx: Context, op: Op) -> str:

@@ -26,13 +26,17 @@ from ptxemu.lower.core.access import (
     stored_addresses,
 )
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.families import extent_of, may_be_claimed
 from ptxemu.lower.core.reach import is_near
 from ptxemu.lower.core.runs import expected, groups_within, rows_within
+from ptxemu.lower.core.site import Value, site_literal, site_type
 from ptxemu.lower.core.stamps import POSITION_HASH
 
 WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of together
 RANGE_BYTES = ffi.sizeof("pe_range")
 RANGE_HASH = POSITION_HASH - (1 << 32)  # as an i32: neighbouring positions get ranges of their own
+
+PATTERN_SITE = "pe_pattern_site"
 
 SCOPES = {"cta": lib.PE_FENCE_CTA, "cluster": lib.PE_FENCE_CLUSTER}
 
@@ -137,9 +141,32 @@ def _stamped(ctx: Context, found: Access) -> Test:
     """The test of an access by stamps."""
     stamping = _stamping(ctx, found)
     passes = stamping.passes if stamping is not None else _fails
-    listed = found.space == "shared" and found.kind == lib.PE_READ and not found.strong and ctx.sites_last
+    listed = found.space == "shared" and found.kind in (lib.PE_READ, lib.PE_WRITE) and not found.strong and ctx.sites_last
     site = _pattern_site(ctx, found) if listed else None
-    return passes if site is None else partial(stamps.listed, ctx, found, site, passes)
+    if site is None:
+        return passes
+    if stamping is not None and ctx.unit.forgets and may_be_claimed(found):
+        passes = partial(stamps.claimed, ctx, found, site, passes)
+    if found.kind != lib.PE_READ:
+        return passes
+    together = _listed_together(ctx, found)
+    if together is None:
+        return partial(stamps.listed, ctx, found, site, passes)
+    return lambda: ctx.when(together, lambda: ["true"], lambda: [passes()], ["i1"], likely=True)[0]
+
+
+def _listed_together(ctx: Context, found: Access) -> str | None:
+    """i1: a read of shared memory is listed with others; None if it is read alone."""
+    together = ctx.shared_accesses.together.get(found.op)
+    if together is None:
+        return None
+    if found.op is together.ops[0]:
+        reads = [replace(found, op=op, address=op.access.address) for op in together.ops]
+        sites = [{"pos": read.op.pos, **_pattern_fields(ctx, read, read.address.offset - found.address.offset)} for read in reads]
+        kind = site_type(PATTERN_SITE)
+        text = ", ".join(f"{kind} {site_literal(PATTERN_SITE, site)}" for site in sites)
+        together.listed = stamps.listed_together(ctx, found, together.ops, ctx.constant(f"[{len(sites)} x {kind}] [{text}]"))
+    return together.listed or None
 
 
 def texels_pass(ctx: Context, op: Op, writes: bool, ready: str, pointers: Sequence[str], size: int) -> str:
@@ -187,18 +214,28 @@ def _pattern_site(ctx: Context, found: Access) -> str | None:
         return None
     if is_half(found.address.base, found.space):
         return None
+    return ctx.site(found.op, PATTERN_SITE, **_pattern_fields(ctx, found))
+
+
+def _pattern_fields(ctx: Context, found: Access, shift: int = 0) -> dict[str, Value]:
+    """Those of a ``pe_pattern_site``, for addresses so many bytes before those of the access."""
+    assert found.shape is not None
     runs = runs_of(found.shape.offsets, found.size) or Runs(1, found.size)
     narrow = isinstance(found.address.base, Reg) and found.address.base.type.bits == 32
-    offsets = [offset % 2**64 for offset in found.shape.offsets]
-    fields = {
+    extent = extent_of(found, ctx.shared_accesses.families)
+    return {
         "kind": _told_kind(found),
         "space": found.space_code,
         "size": found.size,
         "width": runs.width,
         "step": runs.step,
         "narrow": int(narrow),
+        "span": extent.span,
+        "low": (extent.low + shift) % 2**64,
+        "first": (extent.first + shift) % 2**64,
+        "family": extent.family,
+        "offset": [(offset + shift) % 2**64 for offset in found.shape.offsets],
     }
-    return ctx.site(found.op, "pe_pattern_site", **fields, offset=offsets)
 
 
 def _stamping(ctx: Context, found: Access) -> stamps.Stamping | None:

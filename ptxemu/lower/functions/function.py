@@ -22,6 +22,7 @@ from ptxemu.lower.core import grouped
 from ptxemu.lower.core.context import MASK, Context, keep_in_memory, zero
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import ELEMENTWISE
+from ptxemu.lower.core.families import families_of, read_together
 from ptxemu.lower.core.known import Reach
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
@@ -75,6 +76,8 @@ class FunctionBuilder:
         ctx.strays = None if ctx.layout.framed else strays_of(self.graph, self.linear.structure.loops, stamped)
         self._choose_storage()
         self._prepare()
+        if leaves_stamps(ctx.unit.observed):
+            ctx.shared_accesses.families = families_of(self.graph, ctx.uniformity)
         if stamped:
             leave_ways(ctx, ways(self.graph, ctx.layout.params))
         inside = {block for region in self.lane_loops.values() for block in region.blocks}
@@ -264,6 +267,7 @@ class FunctionBuilder:
         def version() -> list[str]:
             ctx.pairs = pairs_of(ctx, segment.ops)
             ctx.hulls = hulls_of(ctx, segment.ops)
+            ctx.shared_accesses.together = read_together(ctx, segment.ops)
             for op in segment.ops:
                 lower(ctx, op)
                 if op in self.leads and not ctx.checking:

@@ -1,0 +1,81 @@
+/* race_claims.c: the checker `race` (race.c): accesses of shared memory that leave no stamps, as no others race with them.
+ *
+ * Until all warps meet again, a line of shared memory is *claimed* by the first warp that makes accesses there.  It may list more of
+ * them, by lanes that have the same words; others may list reads, as long as nobody writes.  Where a line is claimed otherwise,
+ * all that is listed leaves its stamps, and words are looked at from then on.  Reads before the first write claim nothing until it
+ * comes (race_log.c).
+ */
+#include "race_access.h"
+
+enum { SHARES = 1, WRITES = 2, FLAGS = SHARES | WRITES, LONGEST = 1024 };
+
+_Static_assert((uint64_t)PE_CLAIMS << PE_LINE_LOG2 <= 1u << PE_CLAIM_WARP_AT, "an address has its place");
+_Static_assert(FLAGS < 4, "they are where words have no bits");
+
+/* The lines of an access from `first` to `last`, and what they are claimed with. */
+typedef struct wanted {
+  uint64_t first, last, who, family;
+} wanted;
+
+/* False: it is none that can be claimed. */
+PE_INLINE bool want(const pe_pattern_site *site, uint64_t base, uint32_t warp, uint64_t turn, wanted *out) {
+  uint64_t bits = site->narrow ? UINT32_MAX : UINT64_MAX, kept = (uint64_t)PE_CLAIMS << PE_LINE_LOG2;
+  uint64_t low = (base + site->low) & bits, start = (base + site->first) & bits;
+  if (site->span > LONGEST || low > kept - LONGEST || start >= kept || (start & FLAGS)) return false;
+  out->first = low >> PE_LINE_LOG2;
+  out->last = (low + site->span - 1) >> PE_LINE_LOG2;
+  out->who = turn | (uint64_t)warp << PE_CLAIM_WARP_AT | start;
+  out->family = site->family;
+  return true;
+}
+
+/* Whether a line has been claimed, in this turn, for accesses by the same lanes. */
+PE_INLINE bool is_same(const pe_claim *line, uint64_t who, uint64_t family) {
+  return ((line->who ^ who) & ~(uint64_t)WRITES) == 0 && line->family == family && family;
+}
+
+PE_INLINE bool claim(pe_shared_log *log, const wanted *all, bool writes) {
+  uint64_t turn = log->turn, who = all->who, family = all->family, written = writes ? WRITES : 0;
+  pe_claim *end = log->claims + all->last;
+  for (const pe_claim *line = log->claims + all->first; line <= end; line++) {
+    bool shares = !(written | (line->who & WRITES));
+    if (line->who >= turn && !shares && !is_same(line, who, family)) return false;
+  }
+  for (pe_claim *line = log->claims + all->first; line <= end; line++) {
+    bool same = is_same(line, who, family);
+    uint64_t now = line->who < turn ? who : same ? line->who : line->who | SHARES;
+    line->family = line->who < turn ? family : line->family;
+    line->who = now | written;
+  }
+  return true;
+}
+
+/* The reads that are listed claim what they read. */
+static bool claim_listed(pe_shared_log *log) {
+  for (uint64_t i = 0; i < log->count; i++) {
+    const pe_logged *access = &log->accesses[i];
+    const pe_pattern_site *site = (const pe_pattern_site *)(uintptr_t)access->site;
+    wanted all;
+    for (uint64_t j = 0; j < access->lanes >> PE_LOGGED_AT; j++, site++)
+      if (!want(site, access->base, pe_stamp_warp(access->now), log->turn, &all) || !claim(log, &all, false)) return false;
+  }
+  log->wrote = log->turn;
+  return true;
+}
+
+bool pe_race_claim(const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
+  pe_order_block *b = pe_order_block_of(w);
+  pe_shared_log *log = &b->log;
+  bool writes = site->kind & PE_WRITE;
+  wanted all;
+  if (writes && !site->family && mask & (mask - 1)) return false; /* a word may have several lanes */
+  if (log->exact >= log->turn || b->blind || log->count == PE_MOST_LOGGED) return false;
+  if (log->wrote != log->turn && !claim_listed(log)) return false;
+  if (!want(site, base, w->warpid, log->turn, &all) || !claim(log, &all, writes)) return false;
+  pe_stamp now = b->stamping[w->warpid].now;
+  pe_logged *access = &log->accesses[log->count++];
+  access->site = (uint64_t)(uintptr_t)site, access->base = base, access->now = now;
+  access->lanes = mask | 1ull << PE_LOGGED_AT;
+  if (writes && now > log->written) log->written = now;
+  return true;
+}

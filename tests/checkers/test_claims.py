@@ -1,0 +1,132 @@
+"""Accesses of shared memory that are listed, as no others race with them (csrc/check/race_claims.c): what is told is what a model
+tells that looks at each word of each thread."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import pytest
+
+import ptxemu
+from tests.checkers.planted import checked_device, found, program
+
+WARPS = 3
+THREADS = 32 * WARPS
+WORDS = 512
+MEMORY = f".shared .align 16 .b8 s[{4 * WORDS}];"
+PLACES = {
+    "own": "shl.b32 {to}, %r1, 2",
+    "twice": "shl.b32 {to}, %r1, 3",
+    "apart": "and.b32 %r20, %r1, 3; add.u32 {to}, %r1, %r1; sub.u32 {to}, {to}, %r20; shl.b32 {to}, {to}, 2",
+    "far": "and.b32 %r20, %r1, 63; add.u32 {to}, %r1, %r1; sub.u32 {to}, {to}, %r20; shl.b32 {to}, {to}, 2",
+    "crossed": "xor.b32 {to}, %r1, 1; shl.b32 {to}, {to}, 2",
+    "pairs": "shr.u32 {to}, %r1, 1; shl.b32 {to}, {to}, 2",
+    "lanes": "and.b32 {to}, %r1, 31; shl.b32 {to}, {to}, 2",
+    "rows": "shr.u32 {to}, %r1, 4; mul.lo.u32 {to}, {to}, 80; and.b32 %r20, %r1, 15; mad.lo.u32 {to}, %r20, 4, {to}",
+    "one": "mov.u32 {to}, 0",
+}
+INDEXES = {
+    "own": lambda t: t,
+    "twice": lambda t: 2 * t,
+    "apart": lambda t: 2 * t - t % 4,
+    "far": lambda t: 2 * t - t % 64,
+    "crossed": lambda t: t ^ 1,
+    "pairs": lambda t: t // 2,
+    "lanes": lambda t: t % 32,
+    "rows": lambda t: t // 16 * 20 + t % 16,
+    "one": lambda t: 0,
+}
+
+device = checked_device("race", workers=1)
+
+
+@dataclass(frozen=True)
+class Step:
+    """An access by the threads from one to another, or a barrier, which has no place."""
+
+    place: str = ""
+    offset: int = 0
+    writes: bool = False
+    first: int = 0
+    end: int = THREADS
+
+
+def steps_of(seed: int) -> list[Step]:
+    """Mostly accesses that do not race: in an interval, threads keep to their own words more often than not."""
+    chosen, steps = random.Random(seed), []
+    for _ in range(4):
+        own = chosen.choice(["own", "twice", "apart", "far", "rows"])
+        offset = chosen.choice([0, 0, 1, 5, 32])
+        for _ in range(chosen.randrange(1, 6)):
+            strange = chosen.random() < 0.12
+            place = chosen.choice([*PLACES]) if strange else own
+            offsets = [offset + more for more in {"apart": (0, 4), "far": (0, 64), "twice": (0, 1)}.get(place, (0,))]
+            first, end = chosen.choice([(0, THREADS), (0, THREADS), (0, THREADS), (5, THREADS), (32, 64), (0, 17), (40, 41)])
+            steps.append(Step(place, chosen.choice(offsets), chosen.random() < 0.5, first, end))
+        steps.append(Step())
+    return steps
+
+
+def text_of(steps: list[Step]) -> tuple[str, dict[int, int]]:
+    """The body of the kernel, and the number of the step at each line."""
+    lines = [PLACES[place].format(to=f"%r{30 + number}") for number, place in enumerate(PLACES)]
+    lines = [part for line in lines for part in line.split("; ")]
+    at = {}
+    for number, step in enumerate(steps):
+        if not step.place:
+            lines.append("bar.sync 0")
+            continue
+        guard = ""
+        if (step.first, step.end) != (0, THREADS):
+            lines += [f"sub.u32 %r21, %r1, {step.first}", f"setp.lt.u32 %p1, %r21, {step.end - step.first}"]
+            guard = "@%p1 "
+        place = f"[%r{30 + [*PLACES].index(step.place)}+{4 * step.offset}]"
+        lines.append(guard + (f"st.shared.u32 {place}, %r22" if step.writes else f"ld.shared.u32 %r23, {place}"))
+        if step.writes:
+            lines.insert(-1, f"mad.lo.u32 %r22, %r1, 64, {number}")
+        at[len(lines) - 1] = number
+    return "; ".join(lines), at
+
+
+def expected(steps: list[Step]) -> set[tuple[int, int]]:
+    """Of accesses that race, the number of the later one, and that of the earlier one, as far as the last write and read of each
+    word tell: warps run one after another."""
+    told: set[tuple[int, int]] = set()
+    interval: list[int] = []
+    for number, step in enumerate(steps):
+        if step.place:
+            interval.append(number)
+            continue
+        last: tuple[dict[int, tuple[int, int]], ...] = ({}, {})  # thread and step of reads and writes, by word
+        for warp in range(WARPS):
+            for each in interval:
+                told |= _step(steps[each], each, warp, last)
+        interval = []
+    return told
+
+
+def _step(step: Step, number: int, warp: int, last: tuple[dict[int, tuple[int, int]], ...]) -> set[tuple[int, int]]:
+    told = set()
+    for thread in range(max(32 * warp, step.first), min(32 * warp + 32, step.end)):
+        word = INDEXES[step.place](thread) + step.offset
+        for before in last if step.writes else last[1:]:
+            other, earlier = before.get(word, (thread, number))
+            if other != thread:
+                told.add((number, earlier))
+        last[step.writes][word] = thread, number
+    return told
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("seed", range(96))
+def test_what_is_told(device: ptxemu.Device, seed: int) -> None:
+    steps = steps_of(seed)
+    body, at = text_of(steps)
+    text = program(body, MEMORY)
+    start = text.splitlines().index(body.split("; ")[0] + ";") + 1
+    seen = found(device, text, 0, 0, block=THREADS)
+    places = {
+        (at[one.lines[-1].location.line - start], at[one.other.lines[-1].location.line - start]) for one in seen if one.other
+    }
+    assert places == expected(steps)
