@@ -58,7 +58,7 @@ PE_INLINE void leave_lane(const listed *l, uint32_t lane) {
 /* The stamps of some lanes of a group: of those that read one address, the last. */
 PE_INLINE void leave_group(const listed *l, uint32_t lane, uint32_t there) {
   uint32_t all = PE_ALL_LANES >> (PE_WARP_LANES - l->site->width);
-  if (there && !l->site->step) there = 1u << (PE_WARP_LANES - 1 - (uint32_t)__builtin_clz(there));
+  if (there && !l->site->step) there = 1u << PE_LAST_LANE(there);
   if (l->site->width > 1 && there == all && leave_run(l, lane)) return;
   PE_FOR_LANES(i, there) leave_lane(l, lane + i);
 }

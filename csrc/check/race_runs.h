@@ -4,7 +4,8 @@
 #define PTXEMU_RACE_RUNS_H
 #include "race_access.h"
 
-/* Words side by side in one chunk: 2^`each` of one lane after another. */
+/* Words side by side in one chunk: 2^`each` of one lane after another; or PE_ALL_OF_ONE, or of several that read, the last of which is
+ * `lane`. */
 typedef struct pe_race_run {
   uint64_t word;
   uint32_t count, lane, each;
@@ -47,7 +48,7 @@ PE_INLINE bool pe_all_harmless(const pe_harmless *h, pe_trail t, uint32_t count,
   uint32_t i = 0;
   for (; i + PE_STAMPS <= count; i += PE_STAMPS, now += t.step) {
     pe_stamps before = *(const pe_stamps *)(stamps + i);
-    bad |= ~(pe_are_less(before, pe_all_are(h->floor)) | pe_are_less(before ^ now, pe_all_are(PE_STAMP_LANE)) |
+    bad |= ~(pe_are_less(before, pe_all_are(h->floor)) | pe_are_less(before ^ now, pe_all_are(h->same)) |
              (pe_stamps)(before - h->first < h->span));
   }
   uint64_t any = 0;

@@ -6,6 +6,8 @@
 #include "surface.h"
 #include "types.h"
 
+#define PE_LAST_LANE(mask) (31 - (uint32_t)__builtin_clz(mask))
+
 /* For each lane i of a mask, ascending. */
 #define PE_FOR_LANES(i, mask) \
   for (uint32_t rest_ = (mask), i; rest_ && (i = (uint32_t)__builtin_ctz(rest_), true); rest_ &= rest_ - 1)

@@ -192,7 +192,7 @@ PE_WIDEST static bool all_in_step(uint32_t mask, const uint64_t *restrict addres
 }
 
 bool pe_in_step(uint32_t mask, const uint64_t *address, uint64_t step) {
-  uint32_t lane = (uint32_t)__builtin_ctz(mask), last = 31 - (uint32_t)__builtin_clz(mask);
+  uint32_t lane = (uint32_t)__builtin_ctz(mask), last = PE_LAST_LANE(mask);
   return address[last] - address[lane] == (last - lane) * step &&
          all_in_step(mask, address, address[lane] - lane * step, step);
 }

@@ -344,6 +344,35 @@ def test_parts_of_a_warp_with_elements_of_two_sizes() -> None:
     np.testing.assert_array_equal(out, np.where(x < 50, x, 0)[::-1])
 
 
+ALONE = "setp.eq.u32 %p1, %r1, {}; setp.lt.u32 %p2, %r1, 17;"
+PAIRED = "shr.u32 %r3, %r1, 1; shl.b32 %r3, %r3, 2; cvt.u64.u32 %rd4, %r3; add.u64 %rd4, %rd1, %rd4;"
+
+
+@pytest.mark.parametrize("writer", [0, 5, 16])
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [
+        ("st.shared.u32 [s], 3", "ld.shared.u32 %r4, [s]"),
+        ("st.shared.u32 [s], 3", "@%p2 ld.shared.u32 %r4, [s]"),
+        ("st.shared.u32 [s+8], 3", "ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [s]"),
+        ("st.global.u32 [%rd1], 3", "ld.global.u32 %r4, [%rd1]"),
+        (f"{PAIRED} st.shared.u32 [%r3], 3", "ld.shared.u32 %r4, [%r3]"),
+        (f"{PAIRED} st.global.u32 [%rd4], 3", "ld.global.u32 %r4, [%rd4]"),
+    ],
+)
+def test_a_lane_writes_what_others_of_its_warp_read(device: ptxemu.Device, writer: int, write: str, read: str) -> None:
+    """They may be behind or before it, but for bar.warp.sync; the lane itself is not."""
+    *places, write = write.rpartition(";")
+    for between, expected in (("", 1), ("bar.warp.sync 0xffffffff;", 0)):
+        x = device.empty(64, np.uint32, "x")
+        body = f"{ALONE.format(writer)} {''.join(places)} @%p1 {write}; {between} {read}"
+        findings = found(device, program(body, SHARED), x, x)
+        assert ["read of" in finding.message for finding in findings] == [True] * expected
+        assert all(finding.thread[0] != writer == finding.other.thread[0] for finding in findings if finding.other)
+        alone = body.replace("@%p2", "").replace(read.rpartition("@%p2 ")[2], f"@%p1 {read.rpartition('@%p2 ')[2]}")
+        assert found(device, program(alone, SHARED), x, x) == []
+
+
 ARRIVE = "mbarrier.arrive.shared.b64 _, [bar]"
 ARRIVE_RELAXED = "mbarrier.arrive.relaxed.cta.shared.b64 _, [bar]"
 STORE, SUM = "st.shared.u32 [s+4], 1", "red.shared.add.u32 [s+4], 1"

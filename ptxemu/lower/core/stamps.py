@@ -26,7 +26,7 @@ from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.core.masks import expanded
 from ptxemu.lower.core.runs import as_expected, first_addresses, in_groups, rows_within
 from ptxemu.lower.core.site import site_literal, site_type
-from ptxemu.lower.core.word_groups import NOBODY, VECTOR, WORD_BYTES, Group, scattered, windows
+from ptxemu.lower.core.word_groups import NOBODY, SEVERAL, VECTOR, WORD_BYTES, Group, lanes_of, scattered, windows
 
 MOST_WORDS = 64  # whose stamps are compared by compiled code
 MANY_WORDS = 8  # whose stamps a function looks at
@@ -169,7 +169,7 @@ class Stamping:
         ctx, t = self.ctx, piece.type
         good = ctx.inst(f"sub {t} {before}, {self._spread(piece, self._state('floor' if self.shared else 'ancient'))}")
         differ = ctx.inst(f"xor {t} {before}, {self._stamps(piece)}")
-        mine = ctx.inst(f"sub {t} {differ}, {_constants([LANE] * piece.words)}")
+        mine = ctx.inst(f"sub {t} {differ}, {self._same(piece)}")
         good = ctx.inst(f"or {t} {good}, {mine}")
         if not self.shared:
             since = ctx.inst(f"sub {t} {before}, {self._spread(piece, self._state('first'))}")
@@ -182,6 +182,13 @@ class Stamping:
         present = ctx.inst(f"sext {_flags(piece)} {there} to {t}")
         absent = ctx.inst(f"xor {t} {present}, {_constants([-1] * piece.words)}")
         return ctx.inst(f"or {t} {good}, {absent}")
+
+    def _same(self, group: Group) -> str:
+        """Below what a difference is that of a thread's own stamps: nothing is, where several lanes have a word."""
+        if not self.one:
+            return _constants([0 if lane >= SEVERAL else LANE for lane in group.lanes])
+        alone = _one_there(self.ctx, self.mask)
+        return self._spread(group, self.ctx.inst(f"select i1 {alone}, i64 {LANE}, i64 0"))
 
     def _joined(self, words: int, values: str) -> str:
         """The bits that all have."""
@@ -222,18 +229,18 @@ class Stamping:
         return self.ctx.inst(f"shufflevector {MASK} {self.mask}, {MASK} zeroinitializer, <{group.words} x i32> <{chosen}>")
 
     def _now(self) -> str:
-        """The stamp of the access in lane 0; of one address, that of the first lane that is there."""
+        """The stamp of the access in lane 0; of one address, that of the last lane that is there."""
         ctx = self.ctx
         now = ctx.scalar.bin("or", "i64", self._state("now"), str(BYTES))
         now = ctx.scalar.bin("or", "i64", now, self.site or str(site_number(self.op.pos)))
         if not self.one:
             return now
-        lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(self.mask), extra="i1 true")
-        lane = ctx.scalar.cast("zext", "i32", lane, "i64")
+        after = ctx.scalar.intrinsic("ctlz", f"i{LANES}", ctx.bits_of(self.mask), extra="i1 true")
+        lane = ctx.scalar.cast("zext", "i32", ctx.scalar.bin("sub", "i32", str(LANES - 1), after), "i64")
         return ctx.scalar.bin("or", "i64", now, ctx.scalar.bin("shl", "i64", lane, str(lib.PE_STAMP_LANE_AT)))
 
     def _stamps(self, group: Group) -> str:
-        lanes = [max(lane, 0) * LANE for lane in group.lanes]
+        lanes = [max(lane, 0) % LANES * LANE for lane in group.lanes]
         return self.ctx.inst(f"or {group.type} {self._spread(group, self.now)}, {_constants(lanes)}")
 
     # ---------------------------------------------------------------- places
@@ -435,7 +442,7 @@ def of_pattern(ctx: Context, found: Access) -> Stamping | None:
     if found.shape.uniform:
         groups = [Group(found.base, offsets[0], (0,) * count)]
         return _stamping(ctx, found, groups, partial(_fits, ctx, found, _one_there if writes else _any_there), one=True)
-    lanes = {offset + WORD_BYTES * word: lane for lane, offset in reversed([*enumerate(offsets)]) for word in range(count)}
+    lanes = lanes_of(offsets, count)
     apart = len(lanes) == LANES * count
     masked, blended = apart and ctx.target.avx512, apart and ctx.target.avx2 and found.space == "shared"
     partly = masked or blended
@@ -455,7 +462,8 @@ def of_runs(ctx: Context, found: Access, runs: Runs) -> Stamping | None:
     if found.space not in ("shared", "global") or found.strong or (writes and not runs.step):
         return None
     starts, count = first_addresses(ctx, found, runs), found.size // WORD_BYTES
-    each = [range(first, first + runs.width) if runs.step else [first] for first in runs.firsts]
+    last = runs.width - 1
+    each = [range(first, first + last + 1) if runs.step or not last else [first + last + SEVERAL] for first in runs.firsts]
     groups = [
         Group(start, 0, tuple(lane for lane in lanes for _ in range(count))) for start, lanes in zip(starts, each, strict=True)
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ptxemu._runtime import lib
@@ -11,12 +11,13 @@ from ptxemu.ir.block_shape import LANES
 WORD_BYTES = 4
 VECTOR = 8  # stamps of one
 NOBODY = -1
+SEVERAL = LANES  # is added to the last lane of those that have a word
 
 
 @dataclass(slots=True)
 class Group:
-    """Words side by side, from an offset off an address on, and the lane that has each: ``NOBODY``, if none has. Or words
-    anywhere, so many bytes behind that."""
+    """Words side by side, from an offset off an address on, and the lane that has each: ``NOBODY``, if none has, or the last one,
+    plus ``SEVERAL``. Or words anywhere, so many bytes behind that."""
 
     start: str
     offset: int
@@ -41,6 +42,15 @@ class Group:
         for first in range(0, self.words, VECTOR):
             offset, end = self.offset if self.anywhere else self.offset + WORD_BYTES * first, first + VECTOR
             yield Group(self.start, offset, self.lanes[first:end], self.anywhere[first:end])
+
+
+def lanes_of(offsets: Sequence[int], count: int) -> dict[int, int]:
+    """The lane that has each word, by its offset, of lanes that have so many words each."""
+    lanes: dict[int, int] = {}
+    for lane, first in enumerate(offsets):
+        for word in range(first, first + WORD_BYTES * count, WORD_BYTES):
+            lanes[word] = lane + SEVERAL if word in lanes else lane
+    return lanes
 
 
 def windows(lanes: Mapping[int, int], near: int, unit: int) -> Iterator[tuple[int, tuple[int, ...]]]:
