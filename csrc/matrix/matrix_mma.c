@@ -172,39 +172,50 @@ PE_FUSED static void write_d(uint32_t type, uint32_t tiles, const double *sums, 
   }
 }
 
-/* The same of floats, as they come from and go to pe_add_aligned. */
+PE_INLINE u32x4 load_words(const void *from, uint32_t i) {
+  u32x4 x;
+  memcpy(&x, (const uint8_t *)from + i * sizeof x, sizeof x);
+  return x;
+}
+PE_INLINE void store_words(void *to, uint32_t i, u32x4 x) { memcpy((uint8_t *)to + i * sizeof x, &x, sizeof x); }
+
+/* Tiles of sums as floats, as they come from and go to pe_add_aligned. */
 PE_FUSED static void read_sums(uint32_t type, uint32_t tiles, fragment from, float *to) {
-  for (uint32_t i = 0; i < tiles * TILE; i++, to += TILE) {
-    uint32_t tile = i / TILE, lane = i % TILE * 4;
-    f32x8 x;
-    if (type == PE_TYPE_F16) {
-      u32x4 pairs;
-      memcpy(&pairs, (const uint32_t *)register_at(from, tile) + lane, sizeof pairs);
-      x = from_f16(JOINED(pairs << 16, pairs));
-    } else {
-      f32x4 even, odd;
-      memcpy(&even, (const float *)register_at(from, tile * 2) + lane, sizeof even);
-      memcpy(&odd, (const float *)register_at(from, tile * 2 + 1) + lane, sizeof odd);
-      x = JOINED(even, odd);
+  for (uint32_t tile = 0; tile < tiles; tile++) {
+    bool half = type == PE_TYPE_F16;
+    const void *even = register_at(from, half ? tile : tile * 2), *odd = half ? even : register_at(from, tile * 2 + 1);
+    for (uint32_t i = 0; i < TILE; i++, to += TILE) {
+      u32x4 first = load_words(even, i), second = load_words(odd, i);
+      f32x8 x = half ? from_f16(JOINED(first << 16, second)) : (f32x8)JOINED(first, second);
+      memcpy(to, &x, sizeof x);
     }
-    memcpy(to, &x, sizeof x);
   }
 }
 
-PE_FUSED static void write_sums(uint32_t type, uint32_t tiles, const float *sums, fragment to) {
-  for (uint32_t i = 0; i < tiles * TILE; i++, sums += TILE) {
-    uint32_t tile = i / TILE, lane = i % TILE * 4;
-    f32x8 x;
-    memcpy(&x, sums, sizeof x);
+PE_INLINE f32x8 load_sums(const float *from) {
+  f32x8 x;
+  memcpy(&x, from, sizeof x);
+  return x;
+}
+
+/* `rounded`: sums have the type already. */
+PE_FUSED static void write_sums(uint32_t type, bool rounded, uint32_t tiles, const float *sums, fragment to) {
+  for (uint32_t tile = 0; tile < tiles; tile++, sums += TILE * TILE) {
     if (type == PE_TYPE_F16) {
-      u32x8 bits = half_bits(x);
-      u32x4 pairs = LOW(bits) | HIGH(bits) << 16;
-      memcpy((uint32_t *)register_at(to, tile) + lane, &pairs, sizeof pairs);
+      void *pairs = register_at(to, tile);
+      for (uint32_t i = 0; i < TILE; i++) {
+        f32x8 x = load_sums(sums + i * TILE);
+        u32x8 bits = half_bits(rounded ? x : to_nearest_half(x));
+        store_words(pairs, i, LOW(bits) | HIGH(bits) << 16);
+      }
       continue;
     }
-    u32x4 even = canonical(LOW(x)), odd = canonical(HIGH(x));
-    memcpy((uint32_t *)register_at(to, tile * 2) + lane, &even, sizeof even);
-    memcpy((uint32_t *)register_at(to, tile * 2 + 1) + lane, &odd, sizeof odd);
+    void *even = register_at(to, tile * 2), *odd = register_at(to, tile * 2 + 1);
+    for (uint32_t i = 0; i < TILE; i++) {
+      u32x8 bits = canonical(load_sums(sums + i * TILE));
+      store_words(even, i, LOW(bits));
+      store_words(odd, i, HIGH(bits));
+    }
   }
 }
 
@@ -293,7 +304,7 @@ static void multiply_aligned(const pe_mma_site *site, const pe_operands *on) {
     read_floats(site->b, across, site->k, true, on->b, right);
   read_sums(site->c, down * across, on->c, sums);
   pe_add_aligned(site, down, across, left, sparse ? chosen : NULL, right, sums);
-  write_sums(site->d, down * across, sums, on->d);
+  write_sums(site->d, site->c == site->d, down * across, sums, on->d);
 }
 
 static void multiply(const pe_mma_site *site, const pe_operands *on) {

@@ -11,6 +11,8 @@
 #define TAME 30          /* of elements: exponents from -30 to 30 */
 #define CODE 90          /* of the exponent 0: zero's code and any other have a sum that is not above those of two others */
 
+#define BIAS 127 /* of the exponents that floats have */
+
 #define MAX_TERMS 1024 /* of a multiplicand: m16n8k64 of 8 bits */
 
 /* The elements of a multiplicand in the order in which they are added. What is not `tame` has elements whose products floats may
@@ -24,24 +26,19 @@ typedef struct terms {
 } terms;
 
 PE_INLINE i32x8 choose(i32x8 mask, i32x8 yes, i32x8 no) { return (yes & mask) | (no & ~mask); }
-/* As loops, which compilers know to be one instruction. */
-PE_INLINE i32x8 larger(i32x8 x, i32x8 y) {
+PE_INLINE u32x8 larger_words(u32x8 x, u32x8 y) {
   for (int i = 0; i < 8; i++) x[i] = x[i] > y[i] ? x[i] : y[i];
+  return x;
+}
+PE_INLINE u32x8 smaller_words(u32x8 x, u32x8 y) {
+  for (int i = 0; i < 8; i++) x[i] = x[i] < y[i] ? x[i] : y[i];
   return x;
 }
 PE_INLINE u8x32 larger_bytes(u8x32 x, u8x32 y) {
   for (int i = 0; i < 32; i++) x[i] = x[i] > y[i] ? x[i] : y[i];
   return x;
 }
-PE_INLINE u8x32 smaller_bytes(u8x32 x, u8x32 y) {
-  for (int i = 0; i < 32; i++) x[i] = x[i] < y[i] ? x[i] : y[i];
-  return x;
-}
-/* This one is not, but inside of functions that are small. */
-PE_INLINE i32x8 absolute(i32x8 x) {
-  u32x8 negative = (u32x8)(x < 0);
-  return (i32x8)(((u32x8)x ^ negative) - negative);
-}
+PE_INLINE i32x8 absolute(i32x8 x) { return larger(x, (i32x8)(0 - (u32x8)x)); }
 PE_INLINE i32x8 splat(int32_t x) { return (i32x8){x, x, x, x, x, x, x, x}; }
 PE_INLINE f32x8 blend(i32x8 mask, f32x8 yes, f32x8 no) { return (f32x8)choose(mask, (i32x8)yes, (i32x8)no); }
 PE_INLINE f32x8 power(i32x8 exponent) { return (f32x8)((exponent + 127) << 23); }
@@ -53,6 +50,7 @@ PE_INLINE f32x8 load_floats(const float *from) {
   memcpy(&x, from, sizeof x);
   return x;
 }
+PE_INLINE void store_floats(float *to, f32x8 x) { memcpy(to, &x, sizeof x); }
 PE_INLINE i32x8 load_integers(const int32_t *from) {
   i32x8 x;
   memcpy(&x, from, sizeof x);
@@ -76,39 +74,39 @@ static int32_t least_exponent(const pe_mma_site *site, uint32_t type) {
   }
 }
 
-/* The biased exponents of four rows of 8 floats, one byte each. */
-PE_INLINE u8x32 exponent_bytes(const float *from) {
-  u32x8 first = (u32x8)load_floats(from) >> 23 & 0xff, second = (u32x8)load_floats(from + TILE) >> 15 & 0xff00;
-  u32x8 third = (u32x8)load_floats(from + 2 * TILE) >> 7 & 0xff0000,
-        fourth = (u32x8)load_floats(from + 3 * TILE) << 1 & 0xff000000;
-  u8x32 bytes = (u8x32)(first | second | third | fourth);
-  return __builtin_shufflevector(bytes, bytes, 0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25,
-                                 29, /* lines of a matrix */
-                                 2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 23, 27, 31);
+/* The bounds of magnitudes that are tested: twice the largest, and twice the least that is not zero, less one. */
+PE_INLINE u32x8 larger_magnitude(u32x8 most, f32x8 x) { return larger_words(most, (u32x8)x << 1); }
+PE_INLINE u32x8 smaller_magnitude(u32x8 least, f32x8 x) {
+  return smaller_words(least, ((u32x8)x << 1) - 1); /* zero is the largest */
 }
+PE_INLINE i32x8 is_below(u32x8 least, int32_t exponent) { return (i32x8)(least < ((uint32_t)(exponent + BIAS) << 24) - 1); }
+PE_INLINE i32x8 is_above(u32x8 most, int32_t exponent) { return (i32x8)(most >= (uint32_t)(exponent + 1 + BIAS) << 24); }
 
-/* Whether any of four rows of floats is subnormal. */
-PE_INLINE bool has_subnormals(const float *from) {
-  i32x8 found = {0};
-  for (int i = 0; i < 4; i++) found |= (((u32x8)load_floats(from + i * TILE) & 0x7fffffff) - 1) < 0x7fffff;
-  return any(found);
+/* The biased exponents of four rows of 8 floats, one byte each. */
+PE_INLINE u8x32 exponent_bytes(const f32x8 *rows) {
+  u32x8 first = (u32x8)rows[0] >> 23 & 0xff, second = (u32x8)rows[1] >> 15 & 0xff00;
+  u32x8 third = (u32x8)rows[2] >> 7 & 0xff0000, fourth = (u32x8)rows[3] << 1 & 0xff000000;
+  u8x32 bytes = (u8x32)(first | second | third | fourth);
+  bytes = __builtin_shufflevector(bytes, bytes, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, /* halves of lines */
+                                  16, 20, 24, 28, 17, 21, 25, 29, 18, 22, 26, 30, 19, 23, 27, 31);
+  return (u8x32)__builtin_shufflevector((u32x8)bytes, (u32x8)bytes, 0, 4, 1, 5, 2, 6, 3, 7);
 }
 
 /* Whether all are tame; `wide`: they may be too small for that. */
 PE_INLINE bool make_codes(const float *from, uint32_t count, int32_t least, bool wide, uint8_t *to) {
-  u8x32 most = {0}, fewest = ~most;
-  bool subnormal = false;
+  u8x32 most = {0};
+  u32x8 fewest = ~(u32x8){0};
   for (uint32_t i = 0; i < count; i += 4 * TILE) {
-    u8x32 exponents = exponent_bytes(from + i), zero = (u8x32)(exponents == 0);
+    f32x8 rows[4];
+    for (uint32_t x = 0; x < 4; x++) rows[x] = load_floats(from + i + x * TILE);
+    u8x32 exponents = exponent_bytes(rows);
+    for (uint32_t x = 0; wide && x < 4; x++) fewest = smaller_magnitude(fewest, rows[x]);
     most = larger_bytes(most, exponents);
-    if (wide) {
-      fewest = smaller_bytes(fewest, exponents | zero);
-      subnormal = subnormal || has_subnormals(from + i);
-    }
-    u8x32 codes = (larger_bytes(exponents, (u8x32){0} + (uint8_t)(least + 127)) - (uint8_t)(127 - CODE)) & ~zero;
+    u8x32 codes = larger_bytes(exponents, (u8x32){0} + (uint8_t)(least + BIAS)) - (uint8_t)(BIAS - CODE);
+    codes &= ~(u8x32)(exponents == 0);
     memcpy(to + i, &codes, sizeof codes);
   }
-  return !subnormal && !any((i32x8)((most > 127 + TAME) | (fewest < 127 - TAME)));
+  return !any((i32x8)(most > BIAS + TAME) | is_below(fewest, -TAME));
 }
 
 PE_INLINE void make_terms(int32_t least, uint32_t count, const float *from, terms *to) {

@@ -13,7 +13,7 @@ typedef struct columns {
 PE_INLINE columns tile_columns_of(const uint32_t *tile, bool halves) {
   u32x4 row[TILE];
   u32x8 rows[TILE_WORDS];
-  memcpy(row, tile, sizeof row);
+  for (uint32_t i = 0; i < TILE; i++) memcpy(row + i, tile + i * TILE_WORDS, sizeof *row);
   for (uint32_t i = 0; i < 4; i++) rows[i] = halves ? JOINED(row[2 * i], row[2 * i + 1]) : JOINED(row[i], row[i + 4]);
 #define UPPER(X, Y) __builtin_shufflevector(X, Y, 2, 10, 3, 11, 6, 14, 7, 15)
 #define LOWER(X, Y) __builtin_shufflevector(X, Y, 0, 8, 1, 9, 4, 12, 5, 13)
@@ -24,12 +24,14 @@ PE_INLINE columns tile_columns_of(const uint32_t *tile, bool halves) {
 #undef UPPER
 }
 
-PE_INLINE void *store_row(void *to, f32x8 x, bool floats) {
+PE_INLINE size_t size_of_row(bool floats) { return TILE * (floats ? sizeof(float) : sizeof(double)); }
+
+PE_INLINE void store_row(void *to, uint32_t row, f32x8 x, bool floats) {
+  uint8_t *at = (uint8_t *)to + row * size_of_row(floats);
   if (!floats)
-    store_doubles(to, x);
+    store_doubles((double *)at, x);
   else
-    memcpy(to, &x, sizeof x);
-  return (uint8_t *)to + TILE * (floats ? sizeof(float) : sizeof(double));
+    memcpy(at, &x, sizeof x);
 }
 
 /* Whether elements of a float type are infinite or NaN. */
@@ -54,17 +56,20 @@ typedef struct places {
   void *first, *second;
 } places;
 
-#define WIDEN(NAME, BITS)                                            \
-  do                                                                 \
-    for (uint32_t w = 0; w < TILE_WORDS; w++)                        \
-      for (uint32_t e = 0; e < 32; e += BITS) {                      \
-        f32x8 row = from_##NAME(columns.word[w] << (32 - BITS - e)); \
-        if (pairs && e >= 16)                                        \
-          places->second = store_row(places->second, row, floats);   \
-        else                                                         \
-          places->first = store_row(places->first, row, floats);     \
-      }                                                              \
-  while (0)
+#define WIDEN(NAME, BITS)                                                                       \
+  do {                                                                                          \
+    const uint32_t each = 32 / BITS, rows = TILE_WORDS * (pairs ? each / 2 : each);             \
+    for (uint32_t w = 0; w < TILE_WORDS; w++)                                                   \
+      for (uint32_t e = 0; e < each; e++) {                                                     \
+        f32x8 row = from_##NAME(columns.word[w] << (32 - BITS * (e + 1)));                      \
+        if (pairs)                                                                              \
+          store_row(e < 2 ? places->first : places->second, w * each / 2 + e % 2, row, floats); \
+        else                                                                                    \
+          store_row(places->first, w * each + e, row, floats);                                  \
+      }                                                                                         \
+    places->first = (uint8_t *)places->first + rows * size_of_row(floats);                      \
+    places->second = (uint8_t *)places->second + rows * size_of_row(floats);                    \
+  } while (0)
 
 #define WIDEN_FLOATS(TYPE, NAME, BITS) \
   if (has_specials(TYPE, columns))     \
@@ -120,7 +125,7 @@ PE_INLINE void read_tiles(uint32_t type, uint32_t rows, uint32_t k, bool halves,
     places places = {to, (uint8_t *)to + size / 2};
     for (uint32_t j = 0; j < along; j++) {
       const void *tile = register_at(from, halves ? pe_tile_b(i, j, along) : pe_tile_a(i, j, rows));
-      if (type == PE_TYPE_F64)
+      if (!floats && type == PE_TYPE_F64)
         widen_f64(tile, halves, &places);
       else
         widen(type, tile_columns_of(tile, halves), floats, pairs, &places);

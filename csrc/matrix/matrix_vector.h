@@ -30,7 +30,18 @@ typedef float words4 __attribute__((vector_size(16), aligned(4)));
 
 PE_INLINE bool any(i32x8 mask) {
   u64x2 words = (u64x2)(LOW(mask) | HIGH(mask));
-  return (words[0] | words[1]) != 0;
+  words |= __builtin_shufflevector(words, words, 1, 1);
+  return words[0] != 0;
+}
+
+/* As loops, which compilers know to be one instruction. */
+PE_INLINE i32x8 larger(i32x8 x, i32x8 y) {
+  for (int i = 0; i < 8; i++) x[i] = x[i] > y[i] ? x[i] : y[i];
+  return x;
+}
+PE_INLINE i32x8 smaller(i32x8 x, i32x8 y) {
+  for (int i = 0; i < 8; i++) x[i] = x[i] < y[i] ? x[i] : y[i];
+  return x;
 }
 
 /* ---- from elements ---- */
@@ -72,11 +83,15 @@ PE_INLINE void store_doubles(double *to, f32x8 x) {
   *(row4 *)(to + 4) = __builtin_convertvector(HIGH(x), f64x4);
 }
 
-PE_INLINE u32x4 canonical(f32x4 value) {
+PE_INLINE u32x8 canonical(f32x8 value) {
+  u32x8 nan = (u32x8)(value != value);
+  return ((u32x8)value & ~nan) | (0x7fffffff & nan);
+}
+PE_INLINE u32x4 to_f32(f64x4 x) {
+  f32x4 value = __builtin_convertvector(x, f32x4);
   u32x4 nan = (u32x4)(value != value);
   return ((u32x4)value & ~nan) | (0x7fffffff & nan);
 }
-PE_INLINE u32x4 to_f32(f64x4 x) { return canonical(__builtin_convertvector(x, f32x4)); }
 
 /* Round to nearest even as f16: adding and taking away 1.5 * 2^52 times the f16's last place rounds a double. */
 PE_INLINE u32x4 to_f16(f64x4 x) {
@@ -93,19 +108,23 @@ PE_INLINE u32x4 to_f16(f64x4 x) {
 
 /* A positive float rounded to nearest even as f16: adding and taking away 1.5 * 2^23 times the f16's last place does it. */
 PE_INLINE f32x8 nearest_half(f32x8 x) {
-  i32x8 exponent = ((i32x8)x >> 23) - 127, normal = exponent > -14;
-  f32x8 magic = (f32x8)(((exponent & normal) + (-14 & ~normal) + 13 + 127) << 23) * 1.5f, even = x + magic - magic;
+  i32x8 least = (i32x8){0} + ((127 - 14) << 23), power = larger((i32x8)x & 0x7f800000, least);
+  f32x8 magic = (f32x8)(((u32x8)power + (13u << 23)) | 1u << 22), even = x + magic - magic;
   i32x8 over = even >= 0x1p16f;
   return (f32x8)(((i32x8)even & ~over) | (0x7f800000 & over));
 }
 
-/* The bits of an f16, for any float. */
+/* The bits of an f16 that a float holds. */
 PE_INLINE u32x8 half_bits(f32x8 x) {
-  u32x8 sign = (u32x8)x & 0x80000000, magnitude = (u32x8)x ^ sign, nan = magnitude > 0x7f800000;
-  u32x8 small = (u32x8)(nearest_half((f32x8)magnitude) * 0x1p-112f) >> 13;
-  u32x8 special = magnitude >= 0x47800000; /* 2^16 */
-  u32x8 bits = (small & ~special) | (0x7c00 & special);
-  return ((bits | sign >> 16) & ~nan) | (0x7fff & nan);
+  i32x8 small = ((i32x8)(x * 0x1p-112f) & 0x7fffffff) >> 13, infinity = (i32x8){0} + 0x7c00;
+  u32x8 nan = (u32x8)(x != x), bits = (u32x8)smaller(small, infinity) | ((u32x8)x >> 16 & 0x8000);
+  return (bits & ~nan) | (0x7fff & nan);
+}
+
+/* Any float rounded to nearest even as f16. */
+PE_INLINE f32x8 to_nearest_half(f32x8 x) {
+  i32x8 sign = (i32x8)x & INT32_MIN;
+  return (f32x8)((i32x8)nearest_half((f32x8)((i32x8)x ^ sign)) | sign);
 }
 
 #endif

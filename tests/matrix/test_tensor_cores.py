@@ -60,6 +60,17 @@ def test_sums_of_the_largest_significands() -> None:
         assert set(d[0].tolist()) == {sign * float(np.float32(32 * 1.875**2 + float(below_two)))}
 
 
+def test_a_sum_of_f16_that_overflows_stays_infinite() -> None:
+    """Eight products of 256 * 256 overflow, which eight of -256 * 256 take back if all are added at once."""
+    left = np.repeat(np.array([0x5C005C00, 0xDC00DC00], np.uint32), 64)[None]  # of 256 in the first half of k, then -256
+    right, c = np.full((1, 64), 0x5C005C00, np.uint32), np.full((1, 64), 0x3C003C00, np.uint32)
+    for like, expected in {"sm_70": 0x7C007C00, "sm_80": 0x7C007C00, "sm_90": 0x3C003C00}.items():
+        d = np.zeros((1, 64), np.uint32)
+        text = kernel("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
+        ptxemu.loads(text, like=like)["k"][1, 32](left, right, c, d)
+        assert set(d[0].tolist()) == {expected}, like
+
+
 @pytest.mark.parametrize("like", ["sm_1", "ampere", "sm_89x", 89, None, "exact "])
 def test_what_nothing_can_be_like(like: object) -> None:
     with pytest.raises(InputError, match="like must be an architecture such as sm_89 or exact"):
