@@ -21,6 +21,7 @@
 #if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12 && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define PE_FUSED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define PE_LEVELS /* the same by hand, where their code differs */
 #else
 #define PE_FUSED
 #endif

@@ -99,15 +99,16 @@ PE_INLINE bool are_tame(const float *sums, uint32_t count) {
   return !any(is_above(most, TAME_MOST) | is_below(least, TAME_LEAST));
 }
 
-PE_FUSED void pe_add_aligned(const pe_mma_site *site, uint32_t down, uint32_t across, const float *a, const uint8_t *chosen,
-                             const float *b, float *sums) {
+/* `quickly`: there are vectors of 32 bytes, without which it takes compilers long to make much code that is not quick. */
+PE_INLINE void add_aligned(bool quickly, const pe_mma_site *site, uint32_t down, uint32_t across, const float *a,
+                           const uint8_t *chosen, const float *b, float *sums) {
   terms left, right;
   bool chain = site->flags & PE_MMA_CHAIN, pairs = site->flags & PE_MMA_PAIRS;
   uint32_t held = pe_held_along(site);
   int32_t least_left = least_exponent(site, site->a), least_right = least_exponent(site, site->b);
   make_terms(least_left, down * held * TILE, a, &left);
   make_terms(least_right, across * site->k * TILE, b, &right);
-  bool tame = !chain && left.tame && right.tame && (pairs || are_tame(sums, down * across * TILE * TILE));
+  bool tame = quickly && !chain && left.tame && right.tame && (pairs || are_tame(sums, down * across * TILE * TILE));
   if (!tame && !chain) {
     make_significands(least_left, down * held * TILE, &left);
     make_significands(least_right, across * site->k * TILE, &right);
@@ -122,3 +123,24 @@ PE_FUSED void pe_add_aligned(const pe_mma_site *site, uint32_t down, uint32_t ac
       sums += rows * TILE;
     }
 }
+
+#ifdef PE_LEVELS
+#define ADD_ALIGNED(name, quickly)                                                                                 \
+  static void name(const pe_mma_site *site, uint32_t down, uint32_t across, const float *a, const uint8_t *chosen, \
+                   const float *b, float *sums) {                                                                  \
+    add_aligned(quickly, site, down, across, a, chosen, b, sums);                                                  \
+  }
+__attribute__((target("arch=x86-64-v4"))) ADD_ALIGNED(add_v4, true) __attribute__((target("arch=x86-64-v3")))
+ADD_ALIGNED(add_v3, true) ADD_ALIGNED(add_slowly, false)
+
+    void pe_add_aligned(const pe_mma_site *site, uint32_t down, uint32_t across, const float *a, const uint8_t *chosen,
+                        const float *b, float *sums) {
+  bool v4 = __builtin_cpu_supports("x86-64-v4"), v3 = __builtin_cpu_supports("x86-64-v3");
+  (v4 ? add_v4 : v3 ? add_v3 : add_slowly)(site, down, across, a, chosen, b, sums);
+}
+#else
+void pe_add_aligned(const pe_mma_site *site, uint32_t down, uint32_t across, const float *a, const uint8_t *chosen,
+                    const float *b, float *sums) {
+  add_aligned(true, site, down, across, a, chosen, b, sums);
+}
+#endif

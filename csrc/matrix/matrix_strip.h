@@ -115,7 +115,7 @@ PE_INLINE void add_products(uint32_t count, factors f, const f32x8 *scale, i32x8
   i32x8 added[4];
   f32x8 by[4];
   for (int i = 0; i < 4; i++) added[i] = sum[i], by[i] = scale[i];
-  for (; count >= UNROLLED; count -= UNROLLED, f = factors_from(f, UNROLLED, 0))
+  for (; !f.chosen && count >= UNROLLED; count -= UNROLLED, f = factors_from(f, UNROLLED, 0))
     for (uint32_t x = 0; x < UNROLLED; x++) add_product(x, f, by, added);
   for (uint32_t x = 0; x < count; x++) add_product(x, f, by, added);
   for (int i = 0; i < 4; i++) sum[i] = added[i];
@@ -153,7 +153,7 @@ PE_INLINE void find_tops(rules r, uint32_t x, uint32_t rows, factors from, strip
     uint32_t count = products_from(r, from, x);
     factors f = factors_from(from, x, i);
     u8x32 upper = (u8x32){0} + (uint8_t)(r.least + 2 * CODE), lower = upper;
-    for (; count >= UNROLLED; count -= UNROLLED, f = factors_from(f, UNROLLED, 0))
+    for (; !f.chosen && count >= UNROLLED; count -= UNROLLED, f = factors_from(f, UNROLLED, 0))
       for (uint32_t z = 0; z < UNROLLED; z++) find_tops_of_product(z, f, &upper, &lower);
     for (uint32_t z = 0; z < count; z++) find_tops_of_product(z, f, &upper, &lower);
     upper -= (uint8_t)(2 * CODE - BIAS), lower -= (uint8_t)(2 * CODE - BIAS); /* as floats have them */
