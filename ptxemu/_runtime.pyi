@@ -193,6 +193,7 @@ class Lib:
     PE_LOD_LEAST: Final[int]
     PE_LOD_LEVEL: Final[int]
     PE_LOGGED_AT: Final[int]
+    PE_LONGEST_CLAIM: Final[int]
     PE_MAP_READ: Final[int]
     PE_MAP_UNIT: Final[int]
     PE_MAP_WRITE: Final[int]

@@ -7,7 +7,7 @@
  */
 #include "race_access.h"
 
-enum { SHARES = 1, WRITES = 2, FLAGS = SHARES | WRITES, LONGEST = 1024 };
+enum { SHARES = 1, WRITES = 2, FLAGS = SHARES | WRITES };
 
 _Static_assert((uint64_t)PE_CLAIMS << PE_LINE_LOG2 <= 1u << PE_CLAIM_WARP_AT, "an address has its place");
 _Static_assert(FLAGS < 4, "they are where words have no bits");
@@ -21,7 +21,7 @@ typedef struct wanted {
 PE_INLINE bool want(const pe_pattern_site *site, uint64_t base, uint32_t warp, uint64_t turn, wanted *out) {
   uint64_t bits = site->narrow ? UINT32_MAX : UINT64_MAX, kept = (uint64_t)PE_CLAIMS << PE_LINE_LOG2;
   uint64_t low = (base + site->low) & bits, start = (base + site->first) & bits;
-  if (site->span > LONGEST || low > kept - LONGEST || start >= kept || (start & FLAGS)) return false;
+  if (site->span > PE_LONGEST_CLAIM || low > kept - PE_LONGEST_CLAIM || start >= kept || (start & FLAGS)) return false;
   out->first = low >> PE_LINE_LOG2;
   out->last = (low + site->span - 1) >> PE_LINE_LOG2;
   out->who = turn | (uint64_t)warp << PE_CLAIM_WARP_AT | start;

@@ -56,8 +56,9 @@ typedef struct pe_claim {
 enum {
   PE_MOST_LOGGED = 512,
   PE_LOGGED_AT = 32,
-  PE_LINE_LOG2 = 7, /* bytes of a line */
-  PE_CLAIMS = 1024, /* lines of which it is kept */
+  PE_LINE_LOG2 = 7,        /* bytes of a line */
+  PE_CLAIMS = 1024,        /* lines of which it is kept */
+  PE_LONGEST_CLAIM = 1024, /* bytes from the first to the last of an access */
   PE_CLAIM_WARP_AT = PE_LINE_LOG2 + 11,
   PE_CLAIM_TURN_AT = PE_CLAIM_WARP_AT + 5,
 };

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hashlib import blake2s
 from typing import TypeAlias
 
+from ptxemu._runtime import lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.graph import Graph
@@ -20,9 +21,8 @@ from ptxemu.isa.table import LOADS_AND_STORES
 from ptxemu.lower.core.access import Access
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.known import Family, Together
-from ptxemu.lower.core.word_groups import WORD_BYTES
+from ptxemu.lower.core.word_groups import SEVERAL, WORD_BYTES, lanes_of
 
-LONGEST = 1024  # bytes that a claim is about
 NONE = 0
 
 Words: TypeAlias = "dict[int, int]"  # the lane of each, by its offset
@@ -45,16 +45,16 @@ def families_of(graph: Graph, uniformity: Uniformity) -> dict[Reg, Family]:
 def read_together(ctx: Context, ops: Iterable[Op]) -> dict[Op, Together]:
     """The plain reads of shared memory among some ops, executed one after another, that one test covers."""
     found: dict[Op, Together] = {}
-    open: dict[tuple[Reg, int, int], Together] = {}
+    begun: dict[tuple[Reg, int, int], Together] = {}
     if not leaves_stamps(ctx.unit.observed) or ctx.checking:
         return found
     for op in ops:
         key = _read(ctx, op)
         if key is not None:
-            found[op] = open.setdefault(key, Together())
+            found[op] = begun.setdefault(key, Together())
             found[op].ops.append(op)
         elif not _is_elsewhere(op):
-            open = {}
+            begun = {}
     return {op: together for op, together in found.items() if len(together.ops) > 1}
 
 
@@ -76,7 +76,7 @@ def _is_elsewhere(op: Op) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class Place:
     """Where an access is, and of which family, as a ``pe_pattern_site`` says it."""
 
     low: int
@@ -85,7 +85,7 @@ class Extent:
     family: int
 
 
-def extent_of(found: Access, families: Mapping[Reg, Family]) -> Extent:
+def place_of(found: Access, families: Mapping[Reg, Family]) -> Place:
     """That of an access by a pattern."""
     assert found.shape is not None
     low, high = found.shape.spread
@@ -94,14 +94,14 @@ def extent_of(found: Access, families: Mapping[Reg, Family]) -> Extent:
     first = family.first - found.address.offset if family is not None else low
     if family is None:
         family = _family(_words(found.shape, found.size, 0) or {})
-    return Extent(low, high - low + found.size, first, family.number)
+    return Place(low, high - low + found.size, first, family.number)
 
 
 def may_be_claimed(found: Access) -> bool:
     """Whether an access by a pattern may ever be."""
     assert found.shape is not None
     low, high = found.shape.spread
-    return high - low + found.size <= LONGEST and low % WORD_BYTES == 0
+    return high - low + found.size <= lib.PE_LONGEST_CLAIM and low % WORD_BYTES == 0
 
 
 def _address(op: Op) -> Addr | None:
@@ -114,12 +114,8 @@ def _address(op: Op) -> Addr | None:
 
 def _words(shape: Shape, size: int | None, offset: int) -> Words | None:
     """None if a word has two lanes."""
-    found: Words = {}
-    for lane, first in enumerate(shape.offsets):
-        for word in range(0, size or 0, WORD_BYTES):
-            if found.setdefault(offset + first + word, lane) != lane:
-                return None
-    return found
+    found = lanes_of([offset + first for first in shape.offsets], (size or 0) // WORD_BYTES)
+    return None if any(lane >= SEVERAL for lane in found.values()) else found
 
 
 def _together(one: Words | None, other: Words | None) -> Words | None:

@@ -26,7 +26,7 @@ from ptxemu.lower.core.access import (
     stored_addresses,
 )
 from ptxemu.lower.core.context import Context
-from ptxemu.lower.core.families import extent_of, may_be_claimed
+from ptxemu.lower.core.families import may_be_claimed, place_of
 from ptxemu.lower.core.reach import is_near
 from ptxemu.lower.core.runs import expected, groups_within, rows_within
 from ptxemu.lower.core.site import Value, site_literal, site_type
@@ -222,7 +222,7 @@ def _pattern_fields(ctx: Context, found: Access, shift: int = 0) -> dict[str, Va
     assert found.shape is not None
     runs = runs_of(found.shape.offsets, found.size) or Runs(1, found.size)
     narrow = isinstance(found.address.base, Reg) and found.address.base.type.bits == 32
-    extent = extent_of(found, ctx.shared_accesses.families)
+    place = place_of(found, ctx.shared_accesses.families)
     return {
         "kind": _told_kind(found),
         "space": found.space_code,
@@ -230,10 +230,10 @@ def _pattern_fields(ctx: Context, found: Access, shift: int = 0) -> dict[str, Va
         "width": runs.width,
         "step": runs.step,
         "narrow": int(narrow),
-        "span": extent.span,
-        "low": (extent.low + shift) % 2**64,
-        "first": (extent.first + shift) % 2**64,
-        "family": extent.family,
+        "span": place.span,
+        "low": (place.low + shift) % 2**64,
+        "first": (place.first + shift) % 2**64,
+        "family": place.family,
         "offset": [(offset + shift) % 2**64 for offset in found.shape.offsets],
     }
 
