@@ -49,5 +49,5 @@ def test_arrays_are_nested() -> None:
 
 @pytest.mark.parametrize("values", [{"pos": 1, "op": 2}, {"pos": 1, "op": 2, "space": 3, "size": 4}])
 def test_a_field_too_few_or_too_many_is_an_error(values: dict[str, int]) -> None:
-    with pytest.raises(TypeError, match="pe_mbarrier_site has the fields pos, op, space, not "):
+    with pytest.raises(TypeError, match="pe_mbarrier_site has the fields pos, op, space, relaxed, not "):
         site_literal("pe_mbarrier_site", values)

@@ -138,12 +138,12 @@ def answer_to(wanted):
 """
 
 
-def worker_alone(code: str, folder: Path) -> str:
+def worker_alone(code: str, folder: Path, quiet: bool = True) -> str:
     """What a worker's methods do, in a process as small as the server: what it forks is bounded as those children are."""
     command = [sys.executable, "-c", ALONE + code]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder, env=environment, check=False)
-    assert done.stderr == ""
+    assert not quiet or done.stderr == ""
     return done.stdout
 
 
@@ -161,11 +161,13 @@ print(answer_to(Wanted("add", (32, 1, 1)))[0])
 
 
 def test_a_compiler_without_memory_answers(tmp_path):
+    """By itself, or ended by LLVM, which says why: whoever asks first for what is not there."""
     code = """
 child.MEMORY_BYTES = 1 << 20
-print(answer_to(Wanted("add", (32, 1, 1)))[0])
+status, text = answer_to(Wanted("add", (32, 1, 1)))[0]
+print(status, text in (b"the compiler ran out of memory", b"the process that compiled kernel 'add' was ended by SIGABRT"))
 """
-    assert worker_alone(code, tmp_path) == "[b'failed', b'the compiler ran out of memory']\n"
+    assert worker_alone(code, tmp_path, quiet=False) == "b'failed' True\n"
 
 
 def test_better_code_follows_for_the_same_block(tmp_path):
