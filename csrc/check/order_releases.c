@@ -139,13 +139,14 @@ static void pass_on(pe_order *order, pe_order_block *b, uint64_t time) {
   pe_knowledge all = {.common = 0};
   if (!clocks || b->blind) return;
   pe_releases **list = &pe_period_of(order, b->periods[0])->releases;
-  const uint32_t *known = clocks_by(*list, order->time + 1);
+  uint64_t next = __atomic_load_n(&order->time, __ATOMIC_RELAXED) + 1; /* strong writes take times without the mutex */
+  const uint32_t *known = clocks_by(*list, next);
   bool more = false;
   for (uint32_t i = 0; i < b->warps; i++) {
     all.clock[i] = clocks[i];
     more |= !known || clocks[i] > known[i];
   }
-  if (more) b->blind |= !add_release(list, b, &all, order->time + 1);
+  if (more) b->blind |= !add_release(list, b, &all, next);
 }
 
 void pe_order_absorb(pe_order *order, pe_order_block *b, pe_order_warp *s, bool everywhere) {

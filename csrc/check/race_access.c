@@ -31,17 +31,14 @@ static bool run_of(pe_race_use *u, uint32_t mask, pe_race_run *out) {
   if (!pe_race_one_chunk(u, first, first + bytes - 1)) return false;
   if (shared != u->shared) pe_race_place(u, shared);
   *out = (pe_race_run){first, (uint32_t)(bytes / 4), one ? PE_LAST_LANE(mask) : lane,
-                       bytes == e->size ? PE_ALL_OF_ONE : (uint32_t)__builtin_ctzll(e->size / 4)};
-  u->harmless.same = one && mask & (mask - 1) ? 0 : PE_STAMP_LANE;
+                       bytes == e->size ? PE_ALL_OF_ONE : (uint32_t)__builtin_ctzll(e->size / 4), one && mask & (mask - 1)};
   return true;
 }
 
 /* Whether the lanes are such a run, and nothing is wrong with it. */
 PE_WIDEST PE_UNWATCHED static bool passes_as_run(pe_race_use *u, uint32_t mask) {
   pe_race_run r;
-  bool passes = run_of(u, mask, &r) && pe_race_passes(u, &r);
-  u->harmless.same = PE_STAMP_LANE;
-  return passes;
+  return run_of(u, mask, &r) && pe_race_passes(u, &r);
 }
 
 /* ---- an access ---- */

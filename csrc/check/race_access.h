@@ -110,6 +110,9 @@ static inline uint8_t pe_mbarrier_phase(uint64_t address) {
 /* ---- race_log.c ---- */
 
 void pe_race_log_begin(pe_order_block *b);
+PE_INLINE const pe_pattern_site *pe_logged_sites(const pe_logged *access) {
+  return (const pe_pattern_site *)(uintptr_t)access->site;
+}
 /* From now on until all warps have met, no accesses are listed but reads. */
 PE_INLINE void pe_race_log_end(pe_shared_log *log) { log->exact = log->exact > log->turn ? log->exact : log->turn; }
 /* What is listed leaves its stamps. */

@@ -54,7 +54,7 @@ PE_INLINE bool claim(pe_shared_log *log, const wanted *all, bool writes) {
 static bool claim_listed(pe_shared_log *log) {
   for (uint64_t i = 0; i < log->count; i++) {
     const pe_logged *access = &log->accesses[i];
-    const pe_pattern_site *site = (const pe_pattern_site *)(uintptr_t)access->site;
+    const pe_pattern_site *site = pe_logged_sites(access);
     wanted all;
     for (uint64_t j = 0; j < access->lanes >> PE_LOGGED_AT; j++, site++)
       if (!want(site, access->base, pe_stamp_warp(access->now), log->turn, &all) || !claim(log, &all, false)) return false;

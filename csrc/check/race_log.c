@@ -45,7 +45,7 @@ PE_INLINE pe_stamp *stamps_of(const listed *l, uint32_t lane, uint64_t size) {
 PE_INLINE bool leave_run(const listed *l, uint32_t lane) {
   uint64_t size = (uint64_t)l->site->width * l->site->size;
   pe_stamp *at = stamps_of(l, lane, size);
-  pe_race_run run = {0, (uint32_t)(size / 4), lane, (uint32_t)__builtin_ctz(l->site->size / 4)};
+  pe_race_run run = {0, (uint32_t)(size / 4), lane, (uint32_t)__builtin_ctz(l->site->size / 4), false};
   if (at) pe_leave_stamps(pe_trail_of(l->stamp, &run), run.count, at);
   return at != NULL;
 }
@@ -80,10 +80,6 @@ PE_INLINE bool leave_all(const listed *l) {
   return true;
 }
 
-PE_INLINE const pe_pattern_site *site_of(const pe_logged *access) {
-  return (const pe_pattern_site *)(uintptr_t)access->site;
-}
-
 PE_WIDEST PE_UNWATCHED static void leave(pe_race *race, const pe_warp *w, const pe_logged *access,
                                          const pe_pattern_site *site) {
   pe_shadow *own = site->kind & PE_WRITE ? &race->writes : &race->reads;
@@ -100,9 +96,9 @@ void pe_race_log_flush(pe_race *race, const pe_warp *w, pe_order_block *b) {
   pe_stamp floor = least_floor(b);
   for (uint64_t i = 0; i < b->log.count; i++) {
     const pe_logged *access = &b->log.accesses[i];
-    pe_stamp *last = site_of(access)->kind & PE_WRITE ? &b->log.written : &b->log.read;
+    pe_stamp *last = pe_logged_sites(access)->kind & PE_WRITE ? &b->log.written : &b->log.read;
     if (access->now < floor) continue;
-    for (uint64_t j = 0; j < access->lanes >> PE_LOGGED_AT; j++) leave(race, w, access, site_of(access) + j);
+    for (uint64_t j = 0; j < access->lanes >> PE_LOGGED_AT; j++) leave(race, w, access, pe_logged_sites(access) + j);
     *last = access->now > *last ? access->now : *last;
   }
   pe_race_log_end(&b->log);

@@ -4,11 +4,12 @@
 #define PTXEMU_RACE_RUNS_H
 #include "race_access.h"
 
-/* Words side by side in one chunk: 2^`each` of one lane after another; or PE_ALL_OF_ONE, or of several that read, the last of which is
- * `lane`. */
+/* Words side by side in one chunk: 2^`each` of one lane after another; or PE_ALL_OF_ONE, or of `several` that read, the last of which
+ * is `lane`. */
 typedef struct pe_race_run {
   uint64_t word;
   uint32_t count, lane, each;
+  bool several;
 } pe_race_run;
 
 enum { PE_STAMPS = 8 }; /* that are compared at once */
@@ -71,19 +72,21 @@ PE_INLINE void pe_leave_stamps(pe_trail t, uint32_t count, pe_stamp *stamps) {
 }
 
 /* Whether nothing is wrong with accesses of words whose stamps are these; theirs are there, then. */
-PE_INLINE bool pe_race_passes_together(const pe_race_use *u, const pe_race_run *r, pe_stamp *own, const pe_stamp *others) {
+PE_INLINE bool pe_race_passes_together(const pe_race_use *u, const pe_race_run *r, const pe_harmless *h, pe_stamp *own,
+                                       const pe_stamp *others) {
   pe_trail t = pe_trail_of(u->stamp, r);
-  if (u->writes && !pe_all_harmless(&u->harmless, t, r->count, own)) return false;
-  if (others && !pe_all_harmless(&u->harmless, t, r->count, others)) return false;
+  if (u->writes && !pe_all_harmless(h, t, r->count, own)) return false;
+  if (others && !pe_all_harmless(h, t, r->count, others)) return false;
   if (u->writes || u->shared || !pe_all_stay(u->code, r->count, own)) pe_leave_stamps(t, r->count, own);
   return true;
 }
 
 /* The same of one word. */
-PE_INLINE bool pe_race_passes_alone(const pe_race_use *u, const pe_race_run *r, pe_stamp *own, const pe_stamp *others) {
+PE_INLINE bool pe_race_passes_alone(const pe_race_use *u, const pe_race_run *r, const pe_harmless *h, pe_stamp *own,
+                                    const pe_stamp *others) {
   pe_stamp now = (u->stamp + r->lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
-  if (u->writes && !pe_is_harmless(&u->harmless, *own, now)) return false;
-  if (others && !pe_is_harmless(&u->harmless, *others, now)) return false;
+  if (u->writes && !pe_is_harmless(h, *own, now)) return false;
+  if (others && !pe_is_harmless(h, *others, now)) return false;
   if (u->writes || u->shared || !pe_stays(u->code, *own)) *own = now;
   return true;
 }
@@ -92,7 +95,9 @@ PE_INLINE bool pe_race_passes(const pe_race_use *u, const pe_race_run *r) {
   pe_stamp *own = pe_race_own_stamps(u, r->word);
   if (!own) return true;
   const pe_stamp *others = pe_race_other_stamps(u, r->word);
-  return r->count == 1 ? pe_race_passes_alone(u, r, own, others) : pe_race_passes_together(u, r, own, others);
+  pe_harmless h = u->harmless;
+  if (r->several) h.same = 0;
+  return r->count == 1 ? pe_race_passes_alone(u, r, &h, own, others) : pe_race_passes_together(u, r, &h, own, others);
 }
 
 #endif

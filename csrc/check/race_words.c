@@ -292,7 +292,7 @@ PE_INLINE bool none_is_pending(const pe_stamp *stamps, uint32_t count) {
 
 /* Whether nothing is wrong with words side by side in one chunk, all of one lane; its stamps are left, then. */
 PE_WIDEST PE_UNWATCHED static bool pass_all(const pe_race_use *u, uint32_t lane, uint64_t word, uint32_t count) {
-  pe_race_run r = {word, count, lane, PE_ALL_OF_ONE};
+  pe_race_run r = {word, count, lane, PE_ALL_OF_ONE, false};
   pe_stamp *own = pe_race_own_stamps(u, word);
   const pe_stamp *others = pe_race_other_stamps(u, word);
   pe_trail t = pe_trail_of(u->stamp, &r);

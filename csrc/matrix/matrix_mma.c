@@ -186,16 +186,9 @@ PE_FUSED static void read_sums(uint32_t type, uint32_t tiles, fragment from, flo
     const void *even = register_at(from, half ? tile : tile * 2), *odd = half ? even : register_at(from, tile * 2 + 1);
     for (uint32_t i = 0; i < TILE; i++, to += TILE) {
       u32x4 first = load_words(even, i), second = load_words(odd, i);
-      f32x8 x = half ? from_f16(JOINED(first << 16, second)) : (f32x8)JOINED(first, second);
-      memcpy(to, &x, sizeof x);
+      store_floats(to, half ? from_f16(JOINED(first << 16, second)) : (f32x8)JOINED(first, second));
     }
   }
-}
-
-PE_INLINE f32x8 load_sums(const float *from) {
-  f32x8 x;
-  memcpy(&x, from, sizeof x);
-  return x;
 }
 
 /* `rounded`: sums have the type already. */
@@ -204,7 +197,7 @@ PE_FUSED static void write_sums(uint32_t type, bool rounded, uint32_t tiles, con
     if (type == PE_TYPE_F16) {
       void *pairs = register_at(to, tile);
       for (uint32_t i = 0; i < TILE; i++) {
-        f32x8 x = load_sums(sums + i * TILE);
+        f32x8 x = load_floats(sums + i * TILE);
         u32x8 bits = half_bits(rounded ? x : to_nearest_half(x));
         store_words(pairs, i, LOW(bits) | HIGH(bits) << 16);
       }
@@ -212,7 +205,7 @@ PE_FUSED static void write_sums(uint32_t type, bool rounded, uint32_t tiles, con
     }
     void *even = register_at(to, tile * 2), *odd = register_at(to, tile * 2 + 1);
     for (uint32_t i = 0; i < TILE; i++) {
-      u32x8 bits = canonical(load_sums(sums + i * TILE));
+      u32x8 bits = canonical(load_floats(sums + i * TILE));
       store_words(even, i, LOW(bits));
       store_words(odd, i, HIGH(bits));
     }

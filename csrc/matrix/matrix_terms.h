@@ -26,14 +26,6 @@ typedef struct terms {
 } terms;
 
 PE_INLINE i32x8 choose(i32x8 mask, i32x8 yes, i32x8 no) { return (yes & mask) | (no & ~mask); }
-PE_INLINE u32x8 larger_words(u32x8 x, u32x8 y) {
-  for (int i = 0; i < 8; i++) x[i] = x[i] > y[i] ? x[i] : y[i];
-  return x;
-}
-PE_INLINE u32x8 smaller_words(u32x8 x, u32x8 y) {
-  for (int i = 0; i < 8; i++) x[i] = x[i] < y[i] ? x[i] : y[i];
-  return x;
-}
 PE_INLINE u8x32 larger_bytes(u8x32 x, u8x32 y) {
   for (int i = 0; i < 32; i++) x[i] = x[i] > y[i] ? x[i] : y[i];
   return x;
@@ -45,12 +37,6 @@ PE_INLINE f32x8 power(i32x8 exponent) { return (f32x8)((exponent + 127) << 23); 
 PE_INLINE i32x8 whole(f32x8 x) { return __builtin_convertvector(x, i32x8); } /* toward zero */
 PE_INLINE i32x8 special(f32x8 x) { return ((i32x8)x & 0x7f800000) == 0x7f800000; }
 
-PE_INLINE f32x8 load_floats(const float *from) {
-  f32x8 x;
-  memcpy(&x, from, sizeof x);
-  return x;
-}
-PE_INLINE void store_floats(float *to, f32x8 x) { memcpy(to, &x, sizeof x); }
 PE_INLINE i32x8 load_integers(const int32_t *from) {
   i32x8 x;
   memcpy(&x, from, sizeof x);

@@ -43,6 +43,21 @@ PE_INLINE i32x8 smaller(i32x8 x, i32x8 y) {
   for (int i = 0; i < 8; i++) x[i] = x[i] < y[i] ? x[i] : y[i];
   return x;
 }
+PE_INLINE u32x8 larger_words(u32x8 x, u32x8 y) {
+  for (int i = 0; i < 8; i++) x[i] = x[i] > y[i] ? x[i] : y[i];
+  return x;
+}
+PE_INLINE u32x8 smaller_words(u32x8 x, u32x8 y) {
+  for (int i = 0; i < 8; i++) x[i] = x[i] < y[i] ? x[i] : y[i];
+  return x;
+}
+
+PE_INLINE f32x8 load_floats(const float *from) {
+  f32x8 x;
+  memcpy(&x, from, sizeof x);
+  return x;
+}
+PE_INLINE void store_floats(float *to, f32x8 x) { memcpy(to, &x, sizeof x); }
 
 /* ---- from elements ---- */
 

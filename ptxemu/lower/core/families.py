@@ -37,8 +37,12 @@ def families_of(graph: Graph, uniformity: Uniformity) -> dict[Reg, Family]:
         if address is None or shape is None:
             continue
         assert isinstance(address.base, Reg)
+        known = found.setdefault(address.base, {})
         own = _words(shape, op.access.bytes, address.offset)
-        found[address.base] = _together(found.get(address.base, {}), own)
+        if known is None or own is None or any(known.get(word, lane) != lane for word, lane in own.items()):
+            found[address.base] = None
+        else:
+            known.update(own)
     return {base: _family(words) for base, words in found.items() if words}
 
 
@@ -116,12 +120,6 @@ def _words(shape: Shape, size: int | None, offset: int) -> Words | None:
     """None if a word has two lanes."""
     found = lanes_of([offset + first for first in shape.offsets], (size or 0) // WORD_BYTES)
     return None if any(lane >= SEVERAL for lane in found.values()) else found
-
-
-def _together(one: Words | None, other: Words | None) -> Words | None:
-    if one is None or other is None or any(one.get(word, lane) != lane for word, lane in other.items()):
-        return None
-    return one | other
 
 
 def _family(words: Words) -> Family:
