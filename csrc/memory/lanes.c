@@ -66,30 +66,38 @@ LANE_ACCESSES(strong_32, uint32_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_64, uint64_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_128, two_words, VECTOR_READ, VECTOR_WRITE)
 
-typedef uint32_t piece __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint32_t piece __attribute__((vector_size(16), aligned(1), may_alias));
 UNWATCHED static inline void move_piece(void *to, const void *from) { *(piece *)to = *(const piece *)from; }
 
 /* Lanes that are on lie side by side as a rule: 16 bytes at a time, the last of which overlap with others. */
-#define ROW_STORE(size)                                                                                      \
-  UNWATCHED static inline void copy_##size(uint##size##_t *to, const uint##size##_t *from, uint64_t count) { \
-    const uint64_t each = 128 / size;                                                                        \
-    if (count < each) {                                                                                      \
-      for (uint64_t i = 0; i < count; i++) to[i] = from[i];                                                  \
-      return;                                                                                                \
-    }                                                                                                        \
-    for (uint64_t i = 0; i + each < count; i += each) move_piece(to + i, from + i);                          \
-    move_piece(to + count - each, from + count - each);                                                      \
-  }                                                                                                          \
-  UNWATCHED void pe_store_row_##size(uint##size##_t *row, const uint##size##_t *values, uint32_t mask) {     \
-    while (mask) {                                                                                           \
-      uint64_t first = (uint64_t)__builtin_ctz(mask), behind = (uint64_t)mask + (mask & -mask);              \
-      uint64_t end = (uint64_t)__builtin_ctzll(behind);                                                      \
-      copy_##size(row + first, values + first, end - first);                                                 \
-      mask &= (uint32_t)behind;                                                                              \
-    }                                                                                                        \
+#define ROW_ACCESS(size)                                                                                          \
+  UNWATCHED static inline void copy_##size(uint##size##_t *to, const uint##size##_t *from, uint64_t count) {      \
+    const uint64_t each = 128 / size;                                                                             \
+    if (count < each) {                                                                                           \
+      for (uint64_t i = 0; i < count; i++) to[i] = from[i];                                                       \
+      return;                                                                                                     \
+    }                                                                                                             \
+    for (uint64_t i = 0; i + each < count; i += each) move_piece(to + i, from + i);                               \
+    move_piece(to + count - each, from + count - each);                                                           \
+  }                                                                                                               \
+  UNWATCHED static inline void copy_lanes_##size(uint##size##_t *to, const uint##size##_t *from, uint32_t mask) { \
+    while (mask) {                                                                                                \
+      uint64_t first = (uint64_t)__builtin_ctz(mask), behind = (uint64_t)mask + (mask & -mask);                   \
+      uint64_t end = (uint64_t)__builtin_ctzll(behind);                                                           \
+      copy_##size(to + first, from + first, end - first);                                                         \
+      mask &= (uint32_t)behind;                                                                                   \
+    }                                                                                                             \
+  }                                                                                                               \
+  UNWATCHED void pe_load_row_##size(const uint##size##_t *row, uint32_t mask, uint##size##_t *out) {              \
+    copy_lanes_##size(out, row, mask);                                                                            \
+  }                                                                                                               \
+  UNWATCHED void pe_store_row_##size(uint##size##_t *row, const uint##size##_t *values, uint32_t mask) {          \
+    copy_lanes_##size(row, values, mask);                                                                         \
   }
-ROW_STORE(32)
-ROW_STORE(64)
+ROW_ACCESS(8)
+ROW_ACCESS(16)
+ROW_ACCESS(32)
+ROW_ACCESS(64)
 
 #define NEAR_SCATTER(size)                                                                                   \
   UNWATCHED void pe_scatter_near_##size(uint64_t start, const int32_t *offsets, uint32_t mask,               \

@@ -35,9 +35,16 @@ PE_LANE_ACCESSES(strong_64)
 PE_LANE_ACCESSES(strong_128)
 #undef PE_LANE_ACCESSES
 
-/* Write the elements of the lanes of `mask` to a row that has a place for each lane. */
-void pe_store_row_32(uint32_t *row, const uint32_t *values, uint32_t mask);
-void pe_store_row_64(uint64_t *row, const uint64_t *values, uint32_t mask);
+/* Read the elements of the lanes of `mask` from a row that has a place for each lane, or write them there. What other lanes have in
+ * `out` stays as it is. */
+#define PE_ROW_ACCESS(size)                                                               \
+  void pe_load_row_##size(const uint##size##_t *row, uint32_t mask, uint##size##_t *out); \
+  void pe_store_row_##size(uint##size##_t *row, const uint##size##_t *values, uint32_t mask);
+PE_ROW_ACCESS(8)
+PE_ROW_ACCESS(16)
+PE_ROW_ACCESS(32)
+PE_ROW_ACCESS(64)
+#undef PE_ROW_ACCESS
 
 /* Write an element at start + offsets[i] for each lane of `mask`, in order. */
 void pe_scatter_near_32(uint64_t start, const int32_t *offsets, uint32_t mask, const uint32_t *values);

@@ -8,7 +8,7 @@ at once cost LLVM 10 to 30 ms apiece.  A value here is one vector of ``iN`` for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import MASK, Context
@@ -66,16 +66,29 @@ def store(
     return []
 
 
+def load_rows(ctx: Context, bits: str, pointers: Sequence[str], mask: str) -> list[str]:
+    """Load an element for each lane of ``mask`` out of line, as CPUs have no masked loads of some sizes; the others get zeros."""
+    value = ctx.spill(bits, "zeroinitializer")
+    for pointer, own, lanes in _rows(ctx, bits, value, pointers, mask):
+        ctx.call("void", f"pe_load_row_{bits[1:]}", ("ptr", pointer), (f"i{LANES}", lanes), ("ptr", own))
+    return [ctx.inst(f"load <{LANES} x {bits}>, ptr {value}, align 64")]
+
+
 def store_rows(ctx: Context, bits: str, value: str, pointers: Sequence[str], mask: str) -> list[str]:
     """Store an element of each lane of ``mask`` out of line, as many CPUs execute masked stores in microcode."""
+    for pointer, own, lanes in _rows(ctx, bits, ctx.in_memory(bits, value), pointers, mask):
+        ctx.call("void", f"pe_store_row_{bits[1:]}", ("ptr", pointer), ("ptr", own), (f"i{LANES}", lanes))
+    return []
+
+
+def _rows(ctx: Context, bits: str, values: str, pointers: Sequence[str], mask: str) -> Iterator[tuple[str, str, str]]:
+    """Of each group of lanes: where its row begins, where its values do, and which of its lanes are on."""
     width, size = LANES // len(pointers), int(bits[1:]) // 8
-    values, on = ctx.in_memory(bits, value), ctx.bits_of(mask)
+    on = ctx.bits_of(mask)
     for group, pointer in enumerate(pointers):
         own = ctx.inst(f"getelementptr i8, ptr {values}, i64 {group * width * size}")
         lanes = ctx.scalar.bin("lshr", f"i{LANES}", on, str(group * width)) if group else on
-        lanes = ctx.scalar.bin("and", f"i{LANES}", lanes, str((1 << width) - 1))
-        ctx.call("void", f"pe_store_row_{bits[1:]}", ("ptr", pointer), ("ptr", own), (f"i{LANES}", lanes))
-    return []
+        yield pointer, own, ctx.scalar.bin("and", f"i{LANES}", lanes, str((1 << width) - 1))
 
 
 def _words(bits: str, count: int) -> tuple[str, int]:

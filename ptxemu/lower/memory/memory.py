@@ -135,7 +135,8 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
         values = lanes(rare=found.space == "local" and found.safe)
     else:
         _ask_ahead(ctx, found)
-        ready = _ready(ctx, found, found.space != "shared" and _all_or_none(ctx, found, kind, count))
+        all_or_none = _all_or_none(ctx, found, kind, count) or _is_whole_window(ctx, found, kind, count)
+        ready = _ready(ctx, found, found.space != "shared" and all_or_none)
         values = ctx.when(ready, whole, lanes, types, likely=True) if ready else whole()
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
 
@@ -159,12 +160,21 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> 
     formed = runs_of(shape.offsets, kind.bytes * count)
     if formed is not None and formed.step and kind.bits <= 64:
         return lambda: _pattern_runs_load(ctx, found, kind, count, formed)
+    if _is_whole_window(ctx, found, kind, count):
+        return lambda: [windows.load(ctx, found, bits, kind.bytes)]
     in_places = count == 1 and kind.bits <= 64 and windows.is_of_elements(shape, kind.bytes)
     if in_places and found.space == "shared" and not ctx.target.avx512:  # gathers are calls
         return lambda: [windows.load_places(ctx, found, bits, kind.bytes)]
     if ctx.target.gathers(kind.bits) and not (found.strong or (found.at_once and count > 1)):
         return lambda: _gathered_pattern(ctx, found, kind, count)
     return None
+
+
+def _is_whole_window(ctx: Context, found: Access, kind: ScalarType, count: int) -> bool:
+    """Whether all lanes of a warp load from one window outside of shared memory, and not from consecutive places."""
+    assert found.shape is not None
+    formed = runs_of(found.shape.offsets, kind.bytes * count)
+    return count == 1 and (formed is None or not formed.step) and windows.is_whole(ctx, found, kind.bytes)
 
 
 def _gathered_pattern(ctx: Context, found: Access, kind: ScalarType, count: int) -> list[str]:
@@ -187,6 +197,8 @@ def _runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed
     types = [f"<{LANES} x {bits}>"] * count
 
     def masked() -> list[str]:
+        if not ctx.target.masked(kind.bits, count):
+            return consecutive.load_rows(ctx, bits, pointers, found.mask)
         return runs.load(ctx, bits, count, formed, pointers, mask=found.mask)
 
     def partly() -> list[str]:
@@ -219,8 +231,8 @@ def _ask_ahead_rows(ctx: Context, found: Access, formed: Runs, starts: list[str]
 
 
 def _all_or_none(ctx: Context, found: Access, kind: ScalarType, count: int) -> bool:
-    """Whether vector instructions serve a contiguous pattern only if every lane is on."""
-    return bool(found.strong) or not ctx.target.masked(kind.bits, count)
+    """Whether a contiguous pattern is accessed as a whole only if every lane is on."""
+    return bool(found.strong) or (count > 1 and not ctx.target.masked(kind.bits, count))
 
 
 def _ready(ctx: Context, found: Access, all_lanes: bool) -> str:

@@ -18,6 +18,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.memory import consecutive
 
 LONGEST = 2 * LANES  # elements of a window
+LONGEST_WHOLE = 4 * LANES  # of one outside of shared memory
 FEW = 4  # places that are loaded one by one
 
 
@@ -30,6 +31,15 @@ def is_short(shape: Shape, step: int) -> bool:
 def is_of_elements(shape: Shape, step: int) -> bool:
     """Whether lanes are a multiple of ``step`` bytes apart."""
     return all(offset % step == 0 for offset in shape.offsets)
+
+
+def is_whole(ctx: Context, found: Access, step: int) -> bool:
+    """Whether all lanes of a warp load from one window outside of shared memory: they are so near to each other that what lies
+    between them is in pages that some lane reads from. Where the CPU gathers elements of that size, it does."""
+    if found.shape is None or found.space in ("shared", "local") or found.strong or found.at_once or found.volatile or step > 4:
+        return False
+    low, high = found.shape.spread
+    return not ctx.target.gathers(8 * step) and high - low < LONGEST_WHOLE * step and is_of_elements(found.shape, step)
 
 
 def can_store(ctx: Context, found: Access, step: int) -> bool:
