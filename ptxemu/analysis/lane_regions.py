@@ -26,12 +26,13 @@ class LaneRegion:
     """Code that each lane can run by itself.
 
     ``blocks``: in linear order; lanes come in at the first one, and leave for ``exit``.  ``inputs``: the registers from outside
-    that it reads; ``headers``: of its loops.
+    that it reads; ``outputs``: those of its own that are read outside, but for what it hands over; ``headers``: of its loops.
     """
 
     blocks: list[Block]
     exit: Block
     inputs: list[Reg]
+    outputs: list[Reg]
     headers: frozenset[Block]
 
     @property
@@ -43,7 +44,7 @@ def lane_regions(graph: Graph, uniformity: Uniformity, streams: Iterable[Stream]
     """The streams, in linear order, with what is between them where all its ops are ``able``."""
     found: list[LaneRegion] = []
     for stream in streams:
-        alone = LaneRegion(stream.blocks, stream.exit, stream.inputs, frozenset([stream.header]))
+        alone = LaneRegion(stream.blocks, stream.exit, stream.inputs, stream.outputs, frozenset([stream.header]))
         joined = _joined(graph, uniformity, found[-1], alone, able) if found else None
         if joined is None:
             found.append(alone)
@@ -96,4 +97,4 @@ def _region(uniformity: Uniformity, blocks: list[Block], headers: frozenset[Bloc
     if any(reg in defined for block in place if block not in inside for reg in read_by(block)):
         return None
     inputs = dict.fromkeys(reg for block in blocks for reg in read_by(block) if reg not in defined)
-    return LaneRegion(blocks, exit, list(inputs), headers)
+    return LaneRegion(blocks, exit, list(inputs), [], headers)

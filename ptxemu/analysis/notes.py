@@ -159,7 +159,8 @@ class Streams(Notes):
     def of_block(self, block: Block) -> Iterable[str]:
         if block in self.found:
             stream = self.found[block]
-            yield f"stream to {stream.exit.name}, gathers: {len(stream.gathers)}"
+            left = "" if stream.parting else ", left together"
+            yield f"stream to {stream.exit.name}, gathers: {len(stream.gathers)}{left}"
 
 
 class LifetimeNotes(Notes):

@@ -1,21 +1,25 @@
-"""Loops that lanes leave at different times, in which each lane reads memory of its own, such as the rows of a sparse matrix.
+"""Loops in which each lane reads memory of its own, such as the rows of a matrix, and which lanes may leave at different times.
 
 Run in step, these gather from a place for each lane in every trip, until the lane with most trips is done.  One lane after
-the other has no gathers, and follows its row through the cache.
+the other has no gathers, and follows its row through the cache.  Where lanes leave together, loops are streams only if each lane
+walks along a row: as many rows as lanes, a power of two apart, do not fit a cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-from ptxemu.analysis.trips import makers, sources, steps
+from ptxemu.analysis.runs import Expected
+from ptxemu.analysis.trips import Makers, makers, sources, steps
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph, Phi, given, reads, registers, writes
-from ptxemu.ir.ops import STRONG, Op, Operand, Reg, SReg
+from ptxemu.ir.ops import STRONG, Imm, Op, Operand, Reg, SReg
+from ptxemu.process.lazy import lazy_property
 
 SPACES = {"generic", "global", "shared", "const", "param"}
+LINE = 64  # of the cache: what a lane goes on by at most in a trip, along its row, in bytes or elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +27,16 @@ class Stream:
     """A loop that each lane can run by itself.
 
     ``blocks``: in linear order, the header first; all ways out lead to ``exit``.  ``inputs``: the registers from outside that
-    it reads; ``gathers``: the accesses to a place for each lane.
+    it reads; ``outputs``: those of its own that are read outside, but for what it hands over; ``gathers``: the accesses to a
+    place for each lane; ``parting``: lanes leave at different times, and what is read outside is handed over.
     """
 
     blocks: list[Block]
     exit: Block
     inputs: list[Reg]
+    outputs: list[Reg]
     gathers: list[Op]
+    parting: bool
 
     @property
     def header(self) -> Block:
@@ -42,32 +49,76 @@ class Stream:
 
 def streams(graph: Graph, uniformity: Uniformity) -> list[Stream]:
     """The streams of a graph in linear order."""
-    found = []
-    for loop in dict.fromkeys(uniformity.structure.loops.values()):
-        if (stream := _stream(graph, uniformity, loop)) is not None:
-            found.append(stream)
-    return found
+    search = _Search(graph, uniformity)
+    return [stream for loop in dict.fromkeys(uniformity.structure.loops.values()) if (stream := search.stream(loop)) is not None]
 
 
-def _stream(graph: Graph, uniformity: Uniformity, loop: Loop) -> Stream | None:
-    structure, linear = uniformity.structure, uniformity.linear
-    inner = any(structure.loops[block] is not loop for block in loop.blocks)
-    if inner or any(block.table or block in graph.spins for block in loop.blocks):
-        return None
-    exits = loop.exits()
-    if len(exits) != 1 or not any(exits[0] in block.succs and block in linear.divergent for block in loop.blocks):
-        return None
-    blocks = [block for block in structure.order if block in loop.blocks]
-    defined = {reg for block in blocks for reg in defined_in(block)}
-    if not all(alone(uniformity, op) for block in blocks for op in block.ops):
-        return None
-    if not closed(uniformity, exits[0], blocks, defined):
-        return None
-    gathers = [op for block in blocks for op in block.ops if op.accesses and uniformity.shape(op.access.address) is None]
-    if not gathers or not _independent(blocks):
-        return None
-    inputs = dict.fromkeys(reg for block in blocks for reg in read_by(block) if reg not in defined)
-    return Stream(blocks, exits[0], list(inputs), gathers)
+class _Search:
+    def __init__(self, graph: Graph, uniformity: Uniformity) -> None:
+        self._graph = graph
+        self._uniformity = uniformity
+        self._expected = Expected(uniformity)
+
+    def stream(self, loop: Loop) -> Stream | None:
+        """The loop as a stream, if it is one."""
+        graph, uniformity, structure = self._graph, self._uniformity, self._uniformity.structure
+        inner = any(structure.loops[block] is not loop for block in loop.blocks)
+        if inner or any(block.table or block in graph.spins for block in loop.blocks):
+            return None
+        exits = loop.exits()
+        if len(exits) != 1:
+            return None
+        blocks = [block for block in structure.order if block in loop.blocks]
+        if not all(alone(uniformity, op) for block in blocks for op in block.ops):
+            return None
+        gathers = [op for block in blocks for op in block.ops if op.accesses and self._has_own_place(op)]
+        if not gathers or not _independent(blocks):
+            return None
+        defined = dict.fromkeys(reg for block in blocks for reg in defined_in(block))
+        parting = any(exits[0] in block.succs and block in uniformity.linear.divergent for block in blocks)
+        outputs = [] if parting else [reg for reg in defined if not loop.blocks.issuperset(self._readers.get(reg, ()))]
+        if parting:
+            fits = closed(uniformity, exits[0], blocks, defined.keys())
+        else:
+            fits = all(_walks(op, loop) for op in gathers) and self._leave_whole([*exits[0].phis.dsts, *outputs])
+        inputs = dict.fromkeys(reg for block in blocks for reg in read_by(block) if reg not in defined)
+        return Stream(blocks, exits[0], list(inputs), outputs, gathers, parting) if fits else None
+
+    @lazy_property
+    def _readers(self) -> dict[Reg, set[Block]]:
+        """The blocks in which registers are read; those that hand them over read them."""
+        found: dict[Reg, set[Block]] = {}
+        for block in self._graph.blocks:
+            for reg in read_by(block):
+                found.setdefault(reg, set()).add(block)
+        return found
+
+    def _has_own_place(self, op: Op) -> bool:
+        """Whether lanes access places that nothing says are neighbours."""
+        address = op.access.address
+        return self._uniformity.shape(address) is None and self._expected.of(address, op.access.bytes or 0) is None
+
+    def _leave_whole(self, regs: Iterable[Reg]) -> bool:
+        """Whether each register has a value for each lane, or the same one for all."""
+        shapes = map(self._uniformity.shape, regs)
+        return all(shape is None or shape.uniform for shape in shapes)
+
+
+def _walks(op: Op, loop: Loop) -> bool:
+    """Whether the address of an access goes on by little in each trip."""
+    made = makers(loop.blocks)
+    followed, _ = sources(registers(op.access.address), made)
+    phis = [maker for maker in followed if isinstance(maker, Phi)]
+    return bool(phis) and all(_steps_little(phi.dst, phi.args[latch], made) for phi in phis for latch in loop.latches)
+
+
+def _steps_little(before: Reg, after: Reg | Imm, made: Makers) -> bool:
+    """Whether a value follows from that of the trip before by a small number."""
+    step = made.get(after) if isinstance(after, Reg) else None
+    if not isinstance(step, Op) or before not in step.srcs:
+        return False
+    numbers = (source for source in step.srcs if isinstance(source, Imm))
+    return any(min(number.bits, (1 << number.type.bits) - number.bits) <= LINE for number in numbers)
 
 
 def alone(uniformity: Uniformity, op: Op) -> bool:
@@ -100,7 +151,7 @@ def read_by(block: Block) -> Iterable[Reg]:
     yield from given(block)
 
 
-def closed(uniformity: Uniformity, exit: Block, blocks: list[Block], defined: set[Reg]) -> bool:
+def closed(uniformity: Uniformity, exit: Block, blocks: list[Block], defined: Set[Reg]) -> bool:
     """Whether the loop hands over what it defines to phis that hold a value for each lane."""
     ways = [block for block in blocks if exit in block.succs]
     for phi in exit.phis:

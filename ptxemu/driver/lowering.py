@@ -108,7 +108,7 @@ def lower_bodies(
     """
     layouts = _layouts(bodies)
     symbols = _symbols(len(bodies.routines), len(beside.definitions) if beside else 0)
-    scheme = _scheme(bodies, options.observed, threaded, after)
+    scheme = _scheme(bodies, options, threaded, after)
     unit = _unit(bodies, options, symbols, scheme, beside)
     for number, symbol in enumerate(symbols):
         _build(bodies, scheme, number, layouts[number], unit, symbol)
@@ -142,9 +142,9 @@ def _symbols(count: int, others: int) -> list[str]:
     return [kernel, *(f"device.{others + number}" for number in range(1, count))]
 
 
-def _scheme(bodies: Bodies, observed: Observed, threaded: bool | None, after: Hook | None) -> Scheme:
+def _scheme(bodies: Bodies, options: Options, threaded: bool | None, after: Hook | None) -> Scheme:
     """Threaded as asked for, or, for None, if the best code would take too long."""
-    graphs = bodies.graphs
+    graphs, observed = bodies.graphs, options.observed
     cost = cost_of(graphs)
     chosen = cost.best > FIRST_LAUNCH if threaded is None else threaded
     shapes, independent = analyse(bodies, after, corrections=not chosen)
@@ -156,9 +156,10 @@ def _scheme(bodies: Bodies, observed: Observed, threaded: bool | None, after: Ho
     if not chosen and observed != "all":
         for uniformity in shapes[1:] if independent else shapes:
             uniformity.grouped = Grouped(uniformity)
-    survivors = None if chosen or independent else survivors_of(graphs, shapes[0], tells_order(observed))
+    target, together = jit.target_of(options.cpu), tells_order(observed)
+    survivors = None if chosen or independent else survivors_of(graphs, shapes[0], target, together)
     alone = survivors is not None and not survivors.block_of
-    rows = alone and not tells_order(observed) and along_rows(graphs[0], shapes[0])
+    rows = alone and not together and along_rows(graphs[0], shapes[0])
     return Scheme(chosen, independent, cost, shapes, survivors, rows)
 
 

@@ -114,7 +114,7 @@ class FunctionBuilder:
 
     def _lane_loops(self) -> dict[Block, LaneRegion]:
         """The loops that lanes run one after another, by their headers."""
-        return {} if self.ctx.unit.observed == "all" else lane_loops(self.graph, self.ctx.uniformity)
+        return {} if self.ctx.unit.observed == "all" else lane_loops(self.graph, self.ctx.uniformity, self.ctx.target)
 
     def _leads(self) -> dict[Op, list[lane_ahead.Lead]]:
         """What loads of single lanes lead to, by the last load of some off one address."""

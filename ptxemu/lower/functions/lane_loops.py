@@ -26,6 +26,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import SIZES
 from ptxemu.lower.core.known import Reach
+from ptxemu.lower.core.target import Target
 from ptxemu.lower.functions.lane_ahead import Lead, first_of, limited, room
 from ptxemu.lower.memory.memory import load, store
 
@@ -39,19 +40,26 @@ ONE_LANE = {None, load, store}
 """Lowerings that are not elementwise and serve one lane as well."""
 
 
-def lane_loops(graph: Graph, uniformity: Uniformity) -> dict[Block, LaneRegion]:
-    """What is to run lane by lane, by the block at which lanes come in."""
-    chosen = [stream for stream in streams(graph, uniformity) if _worth(stream)]
-    return {region.entry: region for region in lane_regions(graph, uniformity, chosen, _serves_one)}
+def lane_loops(graph: Graph, uniformity: Uniformity, target: Target) -> dict[Block, LaneRegion]:
+    """What is to run lane by lane, by the block at which lanes come in; loops that they leave together only where gathers cost
+    more."""
+    grouped = uniformity.grouped.shapes if uniformity.grouped else {}
+
+    def pays(stream: Stream) -> bool:
+        apart = grouped.keys().isdisjoint([*stream.exit.phis.dsts, *stream.outputs])
+        return _worth(stream) and (stream.parting or (apart and not target.gathers(32)))
+
+    chosen = [stream for stream in streams(graph, uniformity) if pays(stream)]
+    return {region.entry: region for region in lane_regions(graph, uniformity, chosen, serves_one)}
 
 
-def _serves_one(op: Op) -> bool:
+def serves_one(op: Op) -> bool:
     """Whether the lowering of an op serves one lane as well."""
     return EFFECTS.get(op.row.lower) in ONE_LANE
 
 
 def _worth(stream: Stream) -> bool:
-    if not all(map(_serves_one, stream.ops)):
+    if not all(map(serves_one, stream.ops)):
         return False
     size = sum(SIZES.get(op.row.lower, 4) for op in stream.ops if not op.accesses)
     return size <= WORTH * len(stream.gathers)
@@ -76,7 +84,12 @@ class LaneLoopWriter:
         self.next = self.ctx.new_label("lanes.next")
         self.done = self.ctx.new_label("lanes.done")
         self.phis = {phi: self.ctx.alloca(self.ctx.storage_type(phi.dst)) for block in region.blocks for phi in block.phis}
-        self.results = {phi: self._vector(phi.dst) for phi in region.exit.phis if not self.ctx.is_scalar(phi.dst)}
+        self.results = {reg: self._vector(reg) for reg in self._leaving() if not self.ctx.is_scalar(reg)}
+        self.shared = {reg: self.ctx.alloca(self.ctx.storage_type(reg)) for reg in self._leaving() if self.ctx.is_uniform(reg)}
+
+    def _leaving(self) -> list[Reg]:
+        """The registers that lanes have when they leave."""
+        return [*self.region.exit.phis.dsts, *self.region.outputs]
 
     def write(self) -> None:
         """Where the lanes have come that are to run the loop; goes on to what comes behind it."""
@@ -158,15 +171,21 @@ class LaneLoopWriter:
         """All lanes are where the loop leads to."""
         ctx, builder, exit = self.ctx, self.builder, self.region.exit
         for phi in exit.phis:
-            if phi in self.results:
-                stored = _stored(ctx, phi.dst)
-                value = ctx.inst(f"load <{LANES} x {stored}>, ptr {self.results[phi]}, align 64")
-                value = ctx.vector.cast("trunc", "i8", value, "i1") if stored != ctx.storage_type(phi.dst) else value
-            else:
-                value = ctx.handed_over(phi.args[next(iter(self.ways))], phi.dst)
+            is_pattern = phi.dst not in self.results and phi.dst not in self.shared  # which comes from outside
+            value = ctx.handed_over(phi.args[self.ways[0]], phi.dst) if is_pattern else self._left(phi.dst)
             builder.give(phi, value, ctx.active, others=True)
+        for reg in self.region.outputs:
+            ctx.bind(reg, self._left(reg))
         builder.add_waiting(exit, ctx.active, others=True)
-        ctx.jump(builder.after(self.region.blocks[-1]))
+        ctx.jump(builder.after(self.region.blocks[-1], exit))
+
+    def _left(self, reg: Reg) -> str:
+        """What lanes have left with, as stored."""
+        ctx, stored = self.ctx, _stored(self.ctx, reg)
+        if reg in self.shared:
+            return ctx.inst(f"load {ctx.storage_type(reg)}, ptr {self.shared[reg]}, align 64")
+        value = ctx.inst(f"load <{LANES} x {stored}>, ptr {self.results[reg]}, align 64")
+        return ctx.vector.cast("trunc", "i8", value, "i1") if stored != ctx.storage_type(reg) else value
 
     # -- values
 
@@ -203,6 +222,13 @@ class LaneLoopWriter:
         value = self.ctx.scalar.cast("zext", "i1", value, kind) if kind != self.ctx.storage_type(reg) else value
         self.ctx.stmt(f"store {kind} {value}, ptr {self._at(lanes, reg)}")
 
+    def _keep(self, reg: Reg, value: str) -> None:
+        """What the lane leaves with."""
+        if reg in self.shared:
+            self.ctx.stmt(f"store {self.ctx.storage_type(reg)} {value}, ptr {self.shared[reg]}, align 64")
+        elif reg in self.results:
+            self._store(self.results[reg], reg, value)
+
     # -- blocks
 
     def _label(self, block: Block) -> str:
@@ -232,8 +258,10 @@ class LaneLoopWriter:
             if phi in self.phis:
                 value = ctx.handed_over(phi.args[block], phi.dst)
                 ctx.stmt(f"store {ctx.storage_type(phi.dst)} {value}, ptr {self.phis[phi]}, align 64")
-            elif phi in self.results:
-                self._store(self.results[phi], phi.dst, ctx.handed_over(phi.args[block], phi.dst))
+            elif succ is self.region.exit:
+                self._keep(phi.dst, ctx.handed_over(phi.args[block], phi.dst))
+        for reg in self.region.outputs if succ is self.region.exit else ():
+            self._keep(reg, ctx.read(reg))
         if succ in self.region.headers and self.place[succ] <= self.place[block]:
             poll_stop(ctx)
         ctx.jump(self.next if succ is self.region.exit else self._label(succ))

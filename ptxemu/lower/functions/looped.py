@@ -33,6 +33,7 @@ from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.scratch import bytes_of
 from ptxemu.lower.core.segments import Segment, cut
+from ptxemu.lower.core.target import Target
 from ptxemu.lower.functions import records
 from ptxemu.lower.functions.function import FunctionBuilder
 from ptxemu.lower.functions.lane_loops import lane_loops
@@ -49,7 +50,7 @@ BEGIN, OVER = 0, -1  # places where a warp is; others are numbers of points, fro
 IN_LOOPS = 1 << 16
 
 
-def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity, together: bool) -> Survivors | None:
+def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity, target: Target, together: bool) -> Survivors | None:
     """What outlives the turns of warps in a kernel, ``graphs[0]`` with its device functions; None if it cannot be looped.
 
     In one that can, warps wait for each other at most where a jump does it, in few places, and need little behind them.  Where a
@@ -70,7 +71,7 @@ def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity, together: bool
     tables = any(block.table for block in kernel.blocks)
     if waits and tables:
         return None
-    loops = [] if tables else _strided(kernel, uniformity)
+    loops = [] if tables else _strided(kernel, uniformity, target)
     homes = representatives(uniformity.linear)
     for chosen in [loops, []] if 0 < len(loops) <= MOST_BARRIERS - len(waits) else [[]]:
         survivors = Survivors(uniformity.linear, homes, set(waits).__contains__, chosen)
@@ -79,10 +80,10 @@ def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity, together: bool
     return None
 
 
-def _strided(kernel: Graph, uniformity: Uniformity) -> list[Loop]:
+def _strided(kernel: Graph, uniformity: Uniformity, target: Target) -> list[Loop]:
     """The loops in which warps give way."""
     found = strided(kernel, uniformity)
-    regions = lane_loops(kernel, uniformity).values() if found else ()
+    regions = lane_loops(kernel, uniformity, target).values() if found else ()
     lane_by_lane = {header for region in regions for header in region.headers}
     return [loop for loop in found if loop.header not in lane_by_lane and not any(map(_waits, loop.blocks))]
 
