@@ -11,7 +11,7 @@ from ptxemu.analysis.trips import Makers, makers, sources, steps
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Graph, Phi, registers
-from ptxemu.ir.ops import Op
+from ptxemu.ir.ops import Op, Operand
 
 SPACES = {"global", "generic"}
 
@@ -29,12 +29,22 @@ def strided(graph: Graph, uniformity: Uniformity) -> list[Loop]:
     return found
 
 
-def _strides(uniformity: Uniformity, op: Op, loop: Loop, made: Makers) -> bool:
-    """Whether the lanes read side by side, each time a number of bytes further that is known when the loop begins."""
+def bases_of(uniformity: Uniformity, loop: Loop) -> set[Operand]:
+    """The bases of addresses at which lanes read side by side in a loop."""
+    ops = (op for block in loop.blocks for op in block.ops)
+    return {op.access.address.base for op in ops if _side_by_side(uniformity, op)}
+
+
+def _side_by_side(uniformity: Uniformity, op: Op) -> bool:
     if len(op.accesses) != 1 or not op.access.stated.reads or op.access.space not in SPACES:
         return False
     shape = uniformity.shape(op.access.address)
-    if shape is None or not any(shape.offsets):
+    return shape is not None and any(shape.offsets)
+
+
+def _strides(uniformity: Uniformity, op: Op, loop: Loop, made: Makers) -> bool:
+    """Whether the lanes read side by side, each time a number of bytes further that is known when the loop begins."""
+    if not _side_by_side(uniformity, op):
         return False
     followed, _ = sources(registers(op.access.address), made)
     phis = [steps(phi, loop.latches, made) for phi in followed if isinstance(phi, Phi) and phi in loop.header.phis]

@@ -17,10 +17,16 @@ STRIDES = """
 mov.u32 %r4, %nctaid.x; mul.wide.u32 %rd5, %r4, 128; mov.u32 %r5, 0;
 L: ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4]; add.u64 %rd1, %rd1, %rd5; add.u32 %r5, %r5, %r2;
 setp.lt.u32 %p1, %r5, %r1; @%p1 bra L;"""
+MANY = STRIDES.replace(
+    "L:", "mov.u64 %rd6, %rd1; mov.u64 %rd7, %rd1; L: ld.global.u32 %r6, [%rd6]; ld.global.u32 %r7, [%rd7];"
+).replace("setp", "add.u64 %rd6, %rd6, %rd5; sub.u64 %rd7, %rd7, %rd5; add.u32 %r5, %r5, %r6; add.u32 %r5, %r5, %r7; setp")
+"""Three arrays, so that enough is under way."""
 TOGETHER = STRIDES.replace("L:", "L: bar.sync 0;")
 
 
-@pytest.mark.parametrize(("body", "count"), [(f"{ONCE} bar.sync 0;", 2), (ONCE, 0), (LOOP, 0), (STRIDES, 2), (TOGETHER, 2)])
+@pytest.mark.parametrize(
+    ("body", "count"), [(f"{ONCE} bar.sync 0;", 2), (ONCE, 0), (LOOP, 0), (STRIDES, 2), (MANY, 0), (TOGETHER, 2)]
+)
 def test_code(body: str, count: int) -> None:
     """Two lines for two loads off one base, none where warps go along rows anyway."""
     text = str(compile.emit(compile.front(kernel(GLOBAL_INDEX + AT + body)), "k", compile.Options(), "llvm"))

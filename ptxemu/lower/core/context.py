@@ -78,7 +78,7 @@ class Context:
         self.noted_space = ""  # that of the access under way, as the warp's record has it on every way here; "" if not known
         self.in_loop = False  # of the graph
         self.along_rows = False  # warps of blocks side by side may come one after another
-        self.in_strides = False  # in a loop in which warps go through memory in strides
+        self.in_strides = False  # in a loop in which warps go through memory in strides, and read ahead
         self.by_trips = False  # in a loop with strides and barriers, so that warps have the same trip one after another
         self.active = ""  # the current block's mask
         self.active_bits = ""  # the same as an i32, made on demand

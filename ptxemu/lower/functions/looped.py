@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from ptxemu._runtime import lib
 from ptxemu.analysis.masks import representatives
-from ptxemu.analysis.strides import strided
+from ptxemu.analysis.strides import bases_of, strided
 from ptxemu.analysis.survivors import Point, Survivor, Survivors
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES, ONE_WARP
@@ -44,6 +44,7 @@ LARGEST_RECORD = 4096  # bytes of values; there is one for each warp in the func
 OF_A_WARP = {"local_base", "active", "warpid", "pos", "space", "exited"}  # fields that differ between the warps of a CTA
 NUMBERS = 16  # of barriers
 TRIPS = 8  # of a loop until a warp gives way: enough for the processor to see a stream in what all warps read
+MOST_AHEAD = 2  # loads of a trip, beyond which enough is under way without reading ahead
 REGISTERS = re.compile(r"%[\w.]+")  # of LLVM
 FEW = 1  # places in the text where a warp gives way
 BEGIN, OVER = 0, -1  # places where a warp is; others are numbers of points, from 1 on, in loops from IN_LOOPS on
@@ -173,6 +174,7 @@ class LoopedBuilder(FunctionBuilder):
         self.in_loops = bool(survivors.loops)
         waiting = set(survivors.barriers.values())
         self.by_trips = [loop for loop in strided(graph, uniformity) if not waiting.isdisjoint(loop.blocks)] if waiting else []
+        self.asking = [loop for loop in survivors.loops.values() if len(bases_of(uniformity, loop)) <= MOST_AHEAD]
         self.held = bool(survivors.loops and survivors.barriers)  # whether warps at barriers may have to pass up their turn
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
@@ -220,7 +222,7 @@ class LoopedBuilder(FunctionBuilder):
 
     def _begin(self, block: Block) -> None:
         super()._begin(block)
-        self.ctx.in_strides = any(block in loop.blocks for loop in self.survivors.loops.values())
+        self.ctx.in_strides = any(block in loop.blocks for loop in self.asking)
         self.ctx.by_trips = any(block in loop.blocks for loop in self.by_trips)
 
     # -- barriers
