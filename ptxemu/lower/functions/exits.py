@@ -3,18 +3,19 @@ would leave need be made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ptxemu.analysis.linear import Linear
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block
-from ptxemu.ir.ops import Op, Reg
+from ptxemu.ir.ops import Op, Operand, Reg
 from ptxemu.lower.core.context import Context
 
 ORDERS = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge", **{name: name for name in ("lt", "le", "gt", "ge")}}
 INVERSE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 COMPARED = (32, 64)  # bits
+BOTH = {True: "and", False: "or"}  # what has this value only if both operands have it
 
 
 def nobody_leaves(ctx: Context, linear: Linear, block: Block, masks: tuple[str, str]) -> tuple[Block, str] | None:
@@ -26,7 +27,7 @@ def nobody_leaves(ctx: Context, linear: Linear, block: Block, masks: tuple[str, 
     number = _only(bool(succ.succs) for succ in block.succs) if inside is None else inside
     if number is None:
         return None
-    everyone = _all_go(ctx, block, number)
+    everyone = all_go(ctx, block, number)
     if everyone is None and inside is not None:
         everyone = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(masks[1 - inside]), "0")
     return None if everyone is None else (block.succs[number], everyone)
@@ -38,12 +39,24 @@ def _only(flags: Iterable[bool]) -> int | None:
     return None if both[0] == both[1] else both.index(True)
 
 
-def _all_go(ctx: Context, block: Block, number: int) -> str | None:
-    """i1: set only if all lanes take this way, as a comparison says of two of them. None: there is none that could."""
-    made = next((op for op in block.ops if block.cond in op.results), None)
-    if made is None or "cmp" not in made.mods or len(made.srcs) != 2 or len(made.dsts) != 1:
+def all_go(ctx: Context, block: Block, number: int) -> str | None:
+    """i1: set only if all lanes take a way, as comparisons say of two of them. None: nothing tells that at little cost."""
+    assert block.cond is not None
+    made = {reg: op for op in block.ops for reg in op.results}
+    return _holds(ctx, made, block.cond, (number == 0) != block.negated)
+
+
+def _holds(ctx: Context, made: Mapping[Reg, Op], operand: Operand | None, wanted: bool) -> str | None:
+    """i1: a predicate that is made in this block has the wanted value in all lanes."""
+    op = made.get(operand) if isinstance(operand, Reg) else None
+    if op is None or op.guard is not None or any(op.negs):
         return None
-    return _in_all_lanes(ctx, made, (number == 0) != block.negated)
+    if "cmp" in op.mods and len(op.srcs) == 2 and len(op.dsts) == 1:
+        return _in_all_lanes(ctx, op, wanted)
+    if op.opcode == BOTH[wanted]:
+        both = [_holds(ctx, made, source, wanted) for source in op.srcs]
+        return None if None in both else ctx.scalar.bin("and", "i1", *map(str, both))
+    return None
 
 
 def _in_all_lanes(ctx: Context, op: Op, wanted: bool) -> str | None:

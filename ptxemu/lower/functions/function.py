@@ -31,7 +31,7 @@ from ptxemu.lower.core.runs import hulls_of
 from ptxemu.lower.core.segments import Segment, cut, escaping, test
 from ptxemu.lower.core.special import special_value, symbol_value
 from ptxemu.lower.core.stamps import leave_ways
-from ptxemu.lower.functions import computed, exits, lane_ahead
+from ptxemu.lower.functions import arms, computed, exits, lane_ahead
 from ptxemu.lower.functions.lane_loops import LaneLoopWriter, lane_loops, lane_shape
 from ptxemu.lower.functions.routines import PROTOTYPE, finish
 from ptxemu.lower.memory.memory import pairs_of
@@ -385,6 +385,8 @@ class FunctionBuilder:
     def _diverge(self, block: Block) -> None:
         ctx = self.ctx
         assert block.cond is not None
+        if not ctx.unit.observed:
+            arms.write_for_all(self, block)
         cond = ctx.predicate(block.cond, block.negated, True)
         taken = ctx.conjunction(ctx.active, cond)
         other = ctx.vector.bin("xor", "i1", ctx.active, taken)
