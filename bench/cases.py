@@ -227,3 +227,53 @@ def scan(random: np.random.Generator, small: bool) -> Case:
     sums = rows.cumsum(1, dtype=np.uint32).ravel()
     arguments = [count, values, np.zeros_like(values), np.zeros(count, np.uint32)]
     return Case((count,), (256,), arguments, {2: sums, 3: rows.max(1)})
+
+
+@case
+def matvec(random: np.random.Generator, small: bool) -> Case:
+    rows, columns = (64, 37) if small else (2048, 1024)
+    matrix, vector = floats(random, rows, columns), floats(random, columns)
+    expected = (matrix.astype(np.float64) @ vector).astype(np.float32)
+    grid, block = (rows // 64,), (64,)
+    return Case(grid, block, [columns, matrix, vector, np.zeros(rows, np.float32)], {3: expected}, 1e-4, extent=(rows,))
+
+
+@case
+def row_sums(random: np.random.Generator, small: bool) -> Case:
+    rows, columns = (5, 1_003) if small else (1024, 4096)
+    matrix = floats(random, rows, columns)
+    expected = matrix.sum(1, dtype=np.float64).astype(np.float32)
+    return Case((rows,), (256,), [columns, matrix, np.zeros(rows, np.float32)], {2: expected}, 1e-4, extent=(rows,))
+
+
+@case
+def filter(random: np.random.Generator, small: bool) -> Case:
+    n = 1_003 if small else 1 << 20
+    values, taps = floats(random, n), floats(random, 17)
+    padded = np.concatenate([values, np.zeros(16, np.float32)]).astype(np.float64)
+    expected = sum(padded[k : n + k] * taps[k] for k in range(17))
+    arguments = [n, values, taps, np.zeros(n, np.float32)]
+    return Case((blocks(n, 256),), (256,), arguments, {3: expected.astype(np.float32)}, 1e-5)
+
+
+@case
+def gray(random: np.random.Generator, small: bool) -> Case:
+    n = 1_003 if small else 1 << 20
+    pixels = random.integers(0, 256, (n, 3), np.uint8)
+    expected = (pixels.astype(np.uint32) @ np.array([77, 150, 29], np.uint32) >> 8).astype(np.uint8)
+    return Case((blocks(n, 256),), (256,), [n, pixels, np.zeros(n, np.uint8)], {2: expected})
+
+
+@case
+def sobel(random: np.random.Generator, small: bool) -> Case:
+    width, height = (77, 41) if small else (1024, 1024)
+    picture = random.integers(0, 256, (height, width), np.uint8)
+    wide = picture.astype(np.int32)
+    across, down = (
+        (side[:-2, 2:] - side[:-2, :-2]) + 2 * (side[1:-1, 2:] - side[1:-1, :-2]) + (side[2:, 2:] - side[2:, :-2])
+        for side in (wide, wide.T)
+    )
+    expected = np.zeros_like(picture)
+    expected[1:-1, 1:-1] = np.minimum(abs(across) + abs(down.T), 255)
+    arguments = [width, height, picture, np.zeros_like(picture)]
+    return Case((blocks(width, 32), blocks(height, 8)), (32, 8), arguments, {3: expected})
