@@ -1,9 +1,9 @@
 """Addresses in a few runs: lanes lie side by side in groups of some lanes each, or a group has one place.
 
 Threads of a block of 16x16 that read a matrix are such: two rows of 16 neighbours, whose distance only the launch knows; and so
-are neighbours in a grid where bounds keep the indexes of the outermost lanes from going beyond it.  A
-*group shape* is the shape of a value within each group, relative to a base of the group.  Nothing relies on it: code for runs
-tests at run time whether the addresses are as expected, so wraps and guards do not matter here.
+are neighbours in a grid where bounds keep the indexes of the outermost lanes from going beyond it, or a remainder takes them to
+the other side.  A *group shape* is the shape of a value within each group, relative to a base of the group.  Nothing relies on
+it: code for runs tests at run time whether the addresses are as expected, so wraps and guards do not matter here.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ WIDTHS = (32, 16, 8)
 """Lanes of a group: with fewer, runs are no faster than gathers."""
 DEPTH = 64  # of instructions that are looked through
 CHOICES = {"min", "max", "selp"}  # instructions whose result is one of two operands
+REMAINDER = "rem"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,8 @@ class _Groups:
     def _result(self, op: Op) -> Shape | None:
         if self._bounded and op.opcode in CHOICES:
             return self._chosen(op)
+        if self._bounded and op.opcode == REMAINDER:
+            return self._wrapped(op)
         if op.effects.results == "varying" or (op.effects.results and op.mods.get("space") == "local"):
             return None
         sources = [self.shape(item) for source in op.srcs for item in items_of(source)]
@@ -144,6 +147,13 @@ class _Groups:
         if None in found or any(offsets != steps[0] or not self._grows(offsets) for offsets in steps):
             return None
         return Shape(steps[0]) if steps else UNIFORM
+
+    def _wrapped(self, op: Op) -> Shape | None:
+        """An index that goes round is what it was in most lanes but for a number of rounds, if it grows from lane to lane."""
+        found, divisor = self.shape(op["a"]), self.shape(op["b"])
+        if found is None or divisor is None or not divisor.uniform:
+            return None
+        return Shape(found.offsets) if found.uniform or self._grows(found.offsets) else None
 
     def _grows(self, offsets: tuple[int, ...]) -> bool:
         return all(one < next for one, next in pairwise(offsets[: self._width]))

@@ -132,6 +132,11 @@ BOUNDED = f"""
   mad.lo.u32 %r20, %r20, 1000, %r21; add.u32 %r14, %r10, %r2; {at("%rd7", "%r14", "%rd1")} st.global.u32 [%rd7], %r20; OVER:
 """
 """The neighbours of an element in its row; the outermost ones are their own."""
+ROUND = BOUNDED.replace(
+    "sub.s32 %r11, %r2, 1; max.s32 %r11, %r11, 0;", "add.s32 %r11, %r2, %r1; sub.s32 %r11, %r11, 1; rem.s32 %r11, %r11, %r1;"
+)
+ROUND = ROUND.replace("selp.s32 %r12, %r12, %r13, %p1;", "rem.u32 %r12, %r12, %r1;")
+"""The same in a row that goes round."""
 
 
 @pytest.mark.parametrize("block", [(32, 3), (16, 4), (8, 8), (24, 2)])
@@ -140,6 +145,14 @@ def test_neighbours_within_bounds(block: tuple[int, int]) -> None:
     found, column = np.zeros_like(matrix), np.arange(PITCH)
     ptxemu.loads(text(BOUNDED))["k"][-(-PITCH // block[0]), block](found, matrix, PITCH)
     np.testing.assert_array_equal(found, matrix[:, (column - 1).clip(0)] * 1000 + matrix[:, (column + 1).clip(max=PITCH - 1)])
+
+
+@pytest.mark.parametrize("block", [(32, 3), (16, 4), (8, 8), (24, 2)])
+def test_neighbours_in_a_row_that_goes_round(block: tuple[int, int]) -> None:
+    matrix = np.random.default_rng(4).integers(0, 1000, (block[1], PITCH)).astype("u4")
+    found = np.zeros_like(matrix)
+    ptxemu.loads(text(ROUND))["k"][-(-PITCH // block[0]), block](found, matrix, PITCH)
+    np.testing.assert_array_equal(found, np.roll(matrix, 1, 1) * 1000 + np.roll(matrix, -1, 1))
 
 
 def test_neighbours_within_a_tile() -> None:
@@ -161,6 +174,7 @@ def test_neighbours_within_a_tile() -> None:
 def test_code_looks_for_runs_within_bounds() -> None:
     assert in_runs(text(BOUNDED), "row")
     assert in_runs(text(BOUNDED), "x16")
+    assert in_runs(text(ROUND), "row") and in_runs(text(ROUND), "x16")
     assert not in_runs(text(BOUNDED), "any")
 
 

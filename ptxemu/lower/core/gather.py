@@ -12,7 +12,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import MASK, WORD, Context
 from ptxemu.lower.core.literals import offsets_literal
 
-WORDS = (32, 64)  # bits of what is loaded lane by lane in registers
+WORDS = (8, 16, 32, 64)  # bits of what is loaded lane by lane in registers
 POINTERS = f"<{LANES} x ptr>"
 HALF = LANES // 2
 
