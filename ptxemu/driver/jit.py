@@ -26,9 +26,17 @@ class Effort:
     standard: bool
 
 
+LARGE = 256
+"""Blocks of a function above which CodeGenPrepare, the last pass before the code generator, goes through it once and then only
+through what it has changed. In smaller ones it starts again at the first block after some changes, such as that of a subtraction
+and a comparison of the same values, so that the time grows with the square.
+LLVM's own bound is 10,000; it is one for the process."""
+
+
 @lru_cache(maxsize=1)
 def _initialize() -> None:
     """For this machine's architecture; all of LLVM's take milliseconds."""
+    llvm.set_option("", f"-cgpp-huge-func={LARGE}")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
