@@ -181,7 +181,7 @@ def _head(name: str) -> list[str]:
     return [
         f".visible .entry {name}(.param .u64 inputs, .param .u64 outputs)",
         "{",
-        "  .reg .b32 %index, %t0, %t1, %t2, %t3; .reg .b64 %in, %out, %at, %shared, %local, %l0, %l1;",
+        "  .reg .b32 %index, %t0, %t1, %t2, %t3; .reg .b64 %place, %in, %out, %at, %shared, %local, %l0, %l1;",
         "  .reg .pred %p0, %p1; .reg .b128 %w;",
         f"  .shared .align 32 .b8 {name}_shared[{32 * BLOCK}];",
         f"  .local .align 32 .b8 {name}_local[32];",
@@ -203,17 +203,18 @@ def bare_kernel_text(forms: list[Form]) -> str:
 def kernel_text(forms: list[Form], name: str, uniform: bool) -> str:
     """One entry that runs every form on element ``%index``: the block's number, or the thread's.
 
-    Elements of one size are addressed from one register, for the inputs (``%in4``) and for the outputs (``%out4``), so that
-    LLVM gets little more than the forms themselves.
+    Elements of one size are addressed from one register, for the inputs (``%in4``) and for the outputs (``%out4``), and these
+    follow from a 64-bit number (``%place``), which cannot wrap, so that LLVM gets little more than the forms themselves.
     """
     lines = _head(name)
     if uniform:
-        lines.append("  mov.u32 %index, %ctaid.x;")
+        lines.append("  mov.u32 %index, %ctaid.x; cvt.u64.u32 %place, %index;")
     else:
         lines.append("  mov.u32 %t0, %tid.x; mul.wide.u32 %at, %t0, 32; add.u64 %shared, %shared, %at;")
         lines.append("  mov.u32 %t1, %ctaid.x; mov.u32 %t2, %ntid.x; mad.lo.u32 %index, %t1, %t2, %t0;")
+        lines.append("  mul.wide.u32 %place, %t1, %t2; cvt.u64.u32 %at, %t0; add.u64 %place, %place, %at;")
     for bytes in sorted({operand.stored for form in forms for operand in form.operands}):
-        lines.append(f"  .reg .b64 %in{bytes}, %out{bytes}; mul.wide.u32 %at, %index, {bytes};")
+        lines.append(f"  .reg .b64 %in{bytes}, %out{bytes}; mul.lo.u64 %at, %place, {bytes};")
         lines.append(f"  add.u64 %in{bytes}, %in, %at; add.u64 %out{bytes}, %out, %at;")
     at_in = at_out = 0
     for form in forms:
