@@ -61,7 +61,7 @@ def mbarrier(t: Translator, op: Op) -> Step:
         state = warp.grid.transfer.area(STATE)
         update(warp, group, ffi.NULL if write is None else state.pointer)
         for lane in group if write is not None else ():
-            write(lane, state.get(8, lane.index))  # type: ignore[misc]
+            write(lane, state.elements[8][lane.index])  # type: ignore[misc]
 
     return step
 
@@ -76,7 +76,7 @@ def mbarrier_layout(t: Translator, op: Op) -> Step:
         state = warp.grid.transfer.area(STATE)
         update(warp, group, state.pointer)
         for lane in group if write is not None else ():
-            write(lane, int(state.get(8, lane.index) >> int(lib.PE_MBARRIER_LAYOUT_BIT) & 1 == wanted))  # type: ignore[misc]
+            write(lane, int(state.elements[8][lane.index] >> int(lib.PE_MBARRIER_LAYOUT_BIT) & 1 == wanted))  # type: ignore[misc]
 
     return step
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.lane import Lane, Step
-from ptxemu.interpreter.memory import addresses, lane_data
+from ptxemu.interpreter.memory import addresses, lane_data, take
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Translator, method, write_all
+from ptxemu.interpreter.translate import Translator, method
 from ptxemu.ir.operations import find, variant
 from ptxemu.ir.ops import Op
 from ptxemu.ir.strength import of_system, strength
@@ -42,7 +42,6 @@ def atomic(t: Translator, op: Op) -> Step:
         data += [ffi.NULL] * (2 - len(data))
         old = warp.grid.transfer.area(OLD)
         warp.grid.call("pe_atomic", warp, constants, mask, at, *data, old.pointer if wanted else ffi.NULL)
-        for lane in group if wanted else ():
-            write_all(writers, lane, [old.get(size, lane.index * count + index) for index in range(count)])
+        take(old, size, group, writers)
 
     return step

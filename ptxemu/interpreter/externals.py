@@ -38,7 +38,7 @@ def external_call(t: Translator, op: Op) -> Step:
         def step(warp: Any, group: list[Lane]) -> None:
             area = warp.grid.transfer.area(RESULT)
             warp.grid.call(function, warp, *leading, *prepared(warp, group), area.pointer)
-            take(warp, group, lambda lane: area.get(results[0] // 8, lane.index))
+            take(warp, group, lambda lane: area.elements[results[0] // 8][lane.index])
 
         return step
 

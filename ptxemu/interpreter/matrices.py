@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ptxemu._runtime import ffi, lib
@@ -10,7 +10,7 @@ from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.meetings import ALL, Meeting
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Reader, Translator, method, write_all
+from ptxemu.interpreter.translate import Reader, Translator, method
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op, Vec
 from ptxemu.ir.types import B32, B64, TYPES
@@ -33,34 +33,46 @@ class Fragments:
     def at(self, slot: int) -> Any:
         return self.memory + slot * LANES
 
-    def put(self, slot: int, bits: int, lane: int, value: int) -> None:
-        self.views[bits][slot * LANES * 32 // bits + lane] = value
-
-    def get(self, slot: int, bits: int, lane: int) -> int:
-        return int(self.views[bits][slot * LANES * 32 // bits + lane])
+    def rows(self, slot: int, widths: Iterable[int]) -> list[Any]:
+        """Registers of these widths, one after the other from a slot on: for each, its values by lane."""
+        found = []
+        for bits in widths:
+            start = slot * LANES * 32 // bits
+            found.append(self.views[bits][start : start + LANES])
+            slot += bits // 32
+        return found
 
 
 def together(t: Translator, op: Op, sources: list[tuple[Reader, int]], result: int, run: Run) -> Step:
     """An instruction of a whole warp.  Sources, with their widths, are put into slots one after the other; results lie in the
     slots from ``result`` on."""
-    writers, fragments = t.writers(op), Fragments()
-    widths = [kind.bits for kind in op.dst_types]
+    fragments, readers = Fragments(), [read for read, _ in sources]
+    given = fragments.rows(0, [bits for _, bits in sources])
+    made = fragments.rows(result, [kind.bits for kind in op.dst_types])
+    results = [(write, row) for write, row in zip(t.writers(op), made, strict=True) if write is not None]
     after, key = t.after, (op.pos, op.opcode)
+
+    def finish(warp: Any, lanes: list[Lane]) -> None:
+        run(warp, lanes, fragments)
+        for write, row in results:
+            for lane in lanes:
+                write(lane, row[lane.index])
 
     def execute(warp: Any, lanes: list[Lane], meetings: list[Meeting], mask: int) -> None:
         for lane, meeting in zip(lanes, meetings, strict=True):
-            slot = 0
-            for (_, bits), value in zip(sources, meeting.inputs, strict=True):
-                fragments.put(slot, bits, lane.index, value)
-                slot += bits // 32
-        run(warp, lanes, fragments)
-        for lane in lanes:
-            values = [fragments.get(result + index * bits // 32, bits, lane.index) for index, bits in enumerate(widths)]
-            write_all(writers, lane, values)
+            for row, value in zip(given, meeting.inputs, strict=True):
+                row[lane.index] = value
+        finish(warp, lanes)
 
     def step(warp: Any, group: list[Lane]) -> int | None:
+        if warp.meetings.complete(group, ALL):
+            for row, read in zip(given, readers, strict=True):
+                for lane in group:
+                    row[lane.index] = read(lane)
+            finish(warp, group)
+            return None
         meetings = [
-            Meeting(key, ALL, [read(lane) for read, _ in sources], execute, lambda lane, results: None, op.pos, True)
+            Meeting(key, ALL, [read(lane) for read in readers], execute, lambda lane, results: None, op.pos, True)
             for lane in group
         ]
         return warp.meetings.arrive(group, meetings, after)  # type: ignore[no-any-return]
@@ -130,7 +142,7 @@ def mma_scaled(t: Translator, op: Op) -> Step:
         constants.slots[0][index] = result + index
 
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
-        where = [fragments.get(first + index, 32, 0) for index in range(len(chosen))]
+        where = [row[0] for row in fragments.rows(first, [32] * len(chosen))]
         warp.grid.call("pe_mma_scaled", warp, constants, mask_of(lanes), fragments.memory, *where)
 
     return together(t, op, [*sources, *((read, 32) for read in chosen)], result, run)

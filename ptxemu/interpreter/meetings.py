@@ -37,10 +37,14 @@ class Meetings:
         self.warp = warp
         self.waiting: list[Lane] = []
 
+    def complete(self, group: list[Lane], mask: int) -> bool:
+        """Whether nobody waits, and these lanes are all that a mask names, of those that have not exited."""
+        return not self.waiting and mask & self.warp.live & ~sum(lane.bit for lane in group) == 0
+
     def arrive(self, group: list[Lane], meetings: list[Meeting], after: int) -> int | None:
         """Lanes come to an instruction. None: all of them have executed it."""
-        mask, bits = meetings[0].mask, sum(lane.bit for lane in group)
-        if not self.waiting and mask & self.warp.live & ~bits == 0 and all(meeting.mask == mask for meeting in meetings):
+        mask = meetings[0].mask
+        if self.complete(group, mask) and all(meeting.mask == mask for meeting in meetings):
             self._execute(group, meetings)
             return None
         for lane, meeting in zip(group, meetings, strict=True):

@@ -7,7 +7,8 @@ from typing import Any
 
 from ptxemu._runtime import lib
 from ptxemu.interpreter.lane import Lane, Step
-from ptxemu.interpreter.translate import Reader, Translator, Writer, bits_of, method, nearest, write_all
+from ptxemu.interpreter.transfer import Area
+from ptxemu.interpreter.translate import Reader, Translator, Writer, bits_of, method, nearest
 from ptxemu.ir.ops import Imm, Op, Reg, SymRef
 from ptxemu.ir.types import U32, U64, ScalarType
 from ptxemu.isa.table import CLUSTER_SHARED
@@ -32,9 +33,7 @@ def load_into(t: Translator, op: Op, writers: list[Writer | None], kind: ScalarT
         mask, at = addresses(warp, group, address)
         area = warp.grid.transfer.area(DATA)
         warp.grid.call("pe_lanes_load", warp, pos, space, size, count, mask, at, area.pointer)
-        for lane in group:
-            first = lane.index * count
-            write_all(writers, lane, [area.get(size, first + index) for index in range(count)])
+        take(area, size, group, writers)
 
     return step
 
@@ -77,10 +76,20 @@ def aligned(t: Translator, op: Op) -> Step:
 def lane_data(warp: Any, area: int, group: list[Lane], readers: list[Reader], size: int) -> Any:
     """Elements of each lane, one lane after the other; the address of the area."""
     found, count = warp.grid.transfer.area(area), len(readers)
-    for lane in group:
-        for index, read in enumerate(readers):
-            found.put(size, lane.index * count + index, read(lane))
+    elements = found.elements[size]
+    for index, read in enumerate(readers):
+        for lane in group:
+            elements[lane.index * count + index] = read(lane)
     return found.pointer
+
+
+def take(area: Area, size: int, group: list[Lane], writers: list[Writer | None]) -> None:
+    """The same the other way: elements of each lane, one lane after the other, become its results."""
+    elements, count = area.elements[size], len(writers)
+    for index, write in enumerate(writers):
+        if write is not None:
+            for lane in group:
+                write(lane, elements[lane.index * count + index])
 
 
 @method("prefetch", "hint", "brkpt", "pmevent", "copies_done", "fence", "wgmma_order", "tmem_order")

@@ -7,7 +7,7 @@ from typing import Any
 from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.atomics import operation, type_code
 from ptxemu.interpreter.lane import Lane, Step
-from ptxemu.interpreter.memory import lane_data
+from ptxemu.interpreter.memory import lane_data, take
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Reader, Translator, method, write_all
 from ptxemu.ir.block_shape import LANES
@@ -67,8 +67,7 @@ def surface(t: Translator, op: Op) -> Step:
         area = transfer.area(DATA)
         lane_data(warp, DATA, group, data, size)
         warp.grid.call("pe_surface", warp, constants, mask_of(group), handles, *given, area.pointer)
-        for lane in group if writers else ():
-            write_all(writers, lane, [area.get(size, lane.index * count + index) for index in range(count)])
+        take(area, size, group, writers)
 
     return step
 
@@ -82,8 +81,7 @@ def query(t: Translator, op: Op, function: str, which: int, level: Reader | None
         handles, area = transfer.fill(HANDLES, 8, group, handle), transfer.area(DATA)
         levels = [] if function == "pe_suq" else [ffi.NULL if level is None else transfer.fill(FIRST, WORD, group, level)]
         warp.grid.call(function, warp, op.pos, which, mask_of(group), handles, *levels, area.pointer)
-        for lane in group:
-            write_all(writers, lane, [area.get(WORD, lane.index)])
+        take(area, WORD, group, writers)
 
     return step
 

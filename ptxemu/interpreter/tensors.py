@@ -67,7 +67,7 @@ def _to_one(t: Translator, op: Op, constants: Any, box: Sides) -> Step:
     def step(warp: Any, group: list[Lane]) -> None:
         room = warp.grid.transfer.area(COUNTS)
         warp.grid.call("pe_tensor_load", warp, constants, *box(warp, group), room.pointer)
-        counts[:] = [room.get(4, index) for index in range(LANES)]
+        counts[:] = room.elements[4][:LANES]
         complete(warp, group, ffi.NULL)
 
     return step

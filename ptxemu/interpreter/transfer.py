@@ -19,26 +19,27 @@ def site(struct: str, instruction: Op, /, **fields: object) -> Any:
     return ffi.new(f"pe_{struct}_site *", {"pos": instruction.pos, **fields})
 
 
+class _Pairs:
+    """Words of 64 bits as elements of 128."""
+
+    def __init__(self, words: Any) -> None:
+        self._words = words
+
+    def __getitem__(self, index: int) -> int:
+        return int(self._words[2 * index]) | int(self._words[2 * index + 1]) << 64
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self._words[2 * index], self._words[2 * index + 1] = value & (1 << 64) - 1, value >> 64
+
+
 class Area:
-    """An array for all lanes, seen as elements of any size."""
+    """An array for all lanes. ``elements[size]`` are the integers in it, of 1 to 16 bytes."""
 
     def __init__(self) -> None:
         self.pointer = ffi.new("char[]", LANES * LANE_BYTES)
-        whole = memoryview(ffi.buffer(self.pointer))
-        self.views = {size: whole.cast("B").cast(code) for size, code in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))}  # type: ignore[call-overload]
-
-    def get(self, size: int, index: int) -> int:
-        """Element ``index`` of ``size`` bytes."""
-        if size == 16:
-            words = self.views[8]
-            return int(words[2 * index]) | int(words[2 * index + 1]) << 64
-        return int(self.views[size][index])
-
-    def put(self, size: int, index: int, value: int) -> None:
-        if size == 16:
-            self.views[8][2 * index], self.views[8][2 * index + 1] = value & (1 << 64) - 1, value >> 64
-        else:
-            self.views[size][index] = value
+        whole = memoryview(ffi.buffer(self.pointer)).cast("B")
+        self.elements: dict[int, Any] = {1: whole, 2: whole.cast("H"), 4: whole.cast("I"), 8: whole.cast("Q")}
+        self.elements[16] = _Pairs(self.elements[8])
 
 
 class Transfer:
@@ -57,15 +58,17 @@ class Transfer:
     def fill(self, number: int, size: int, lanes: list[Any], read: Callable[[Any], int]) -> Any:
         """One element of each lane; the address of the area."""
         area = self.area(number)
+        elements = area.elements[size]
         for lane in lanes:
-            area.put(size, lane.index, read(lane))
+            elements[lane.index] = read(lane)
         return area.pointer
 
 
 def rows(warp: Any, number: int, size: int, lanes: list[Any], readers: list[Callable[[Any], int]]) -> Any:
     """Operands one after another, each of all lanes, in an area; its address."""
     area = warp.grid.transfer.area(number)
+    elements = area.elements[size]
     for row, read in enumerate(readers):
         for lane in lanes:
-            area.put(size, row * LANES + lane.index, read(lane))
+            elements[row * LANES + lane.index] = read(lane)
     return area.pointer

@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxemu.dialects.ctm.lower import ctm_site
 from ptxemu.interpreter.lane import Lane, Step
-from ptxemu.interpreter.memory import lane_data
+from ptxemu.interpreter.memory import lane_data, take
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Reader, Translator, method, write_all
@@ -37,9 +37,7 @@ def load(t: Translator, op: Op) -> Step:
 
     def step(warp: Any, group: list[Lane]) -> None:
         call(warp, group)
-        texels = warp.grid.transfer.area(RESULTS)
-        for lane in group:
-            write_all(writers, lane, [texels.get(WORD, 4 * lane.index + channel) for channel in range(4)])
+        take(warp.grid.transfer.area(RESULTS), WORD, group, writers)
 
     return step
 

@@ -42,7 +42,7 @@ def typed_atomic(t: Translator, op: Op) -> Step:
             lanes.old = results.pointer
         warp.grid.call("pe_typed_atomic", warp, constants, mask_of(group), lanes)
         for lane in group if write is not None else ():
-            value = results.get(kind.bytes, lane.index)
+            value = results.elements[kind.bytes][lane.index]
             write(lane, (value ^ sign) - sign & bits_of(U32))  # type: ignore[misc]
 
     return step
