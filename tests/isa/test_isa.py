@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from zlib import crc32
@@ -35,6 +36,8 @@ from tests.matrix import (
 )  # fmt: skip
 
 EVERY_FORM = "PTXEMU_EVERY_FORM" in os.environ
+FORMS_TO_READ = 1024
+"""As many are one kernel where they are only checked."""
 files = {path.stem: read(path) for path in FILES}
 
 
@@ -99,7 +102,7 @@ def used_ops(name: str) -> Iterator[Op]:
     """The checked operations of a file, those of its forms included."""
     file = files[name]
     yield from ops_of(file.text, file.path.name)
-    for group in in_kernels(file.forms):
+    for group in in_kernels(file.forms, FORMS_TO_READ):
         yield from ops_of(file.bare_text(group), file.path.name)
 
 
@@ -140,12 +143,14 @@ def lines_in_common(kernels: list[list[str]]) -> int:
 
 def fits(op: Op, row: Row) -> bool:
     """Whether the row describes the operation too: rows overlap, and the checker takes the first."""
+    if required_operands(op.row) != required_operands(row):
+        return False
     allowed = {qualifier.name: qualifier.values for qualifier in row.qualifiers}
     known = all(value in allowed.get(name, ()) for name, value in op.mods.items())
-    complete = all(qualifier.name in op.mods for qualifier in row.qualifiers if qualifier.required)
-    return known and complete and required_operands(op.row) == required_operands(row)
+    return known and all(qualifier.name in op.mods for qualifier in row.qualifiers if qualifier.required)
 
 
+@cache
 def required_operands(row: Row) -> list[str]:
     return [pattern.name for pattern in row.operands if not pattern.optional]
 
