@@ -67,18 +67,28 @@ def values(name: str) -> list[Fraction]:
     return [f.value(pattern) for pattern in range(f.patterns)]
 
 
+@cache
+def halves(name: str) -> tuple[int, list[int]]:
+    """How many halves of the least number make 1, and the numbers in such halves by pattern, with what would follow the last."""
+    f = NARROW[name]
+    unit = f.value(1) / 2
+    return unit.denominator, [int(f.value(pattern) / unit) for pattern in range(f.patterns + 1)]
+
+
 def rounded(name: str, q: Fraction, mods: Sequence[str]) -> int:
     """The pattern of a number that is not negative, rounded by ``rz`` or ``rp`` if one is among ``mods``, else to nearest even;
     what is rounded to more than the last number is the pattern behind it."""
-    numbers = values(name)
-    low = bisect_right(numbers, q) - 1
-    below = q - numbers[low]
-    above = NARROW[name].value(low + 1) - q
+    whole, numbers = halves(name)
+    count, rest = divmod(q.numerator * whole, q.denominator)
+    low = min(bisect_right(numbers, count), len(numbers) - 1) - 1
+    above = count - numbers[low]
     if "rz" in mods or "rp" in mods:
-        return low + ("rp" in mods and below > 0)
-    return low + (above < below or (above == below and low % 2 == 1))
+        return low + ("rp" in mods and (above > 0 or rest > 0))
+    middle = (numbers[low + 1] - numbers[low]) // 2
+    return low + (above > middle or (above == middle and (rest > 0 or low % 2 == 1)))
 
 
+@cache
 def power(scale: int) -> Fraction:
     """The factor that a pattern of ue8m0 stands for."""
     return Fraction(2) ** (scale - 127)
