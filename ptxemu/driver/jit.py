@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TypeVar
 
+import llvmlite
 import llvmlite.binding as llvm
 
 from ptxemu.driver.llvm_unlocked import generate, lock, parse, run_passes
 from ptxemu.lower.core.target import Target
 from ptxemu.process.interruptible import interruptible
+from ptxemu.text.errors import Error
 
 Code = TypeVar("Code", bytes, str)
 
@@ -33,9 +35,17 @@ and a comparison of the same values, so that the time grows with the square.
 LLVM's own bound is 10,000; it is one for the process."""
 
 
+LEAST_LLVM = 22
+"""The first version that takes all operations as they are written here. What it cannot take, LLVM ends the process for."""
+
+
 @lru_cache(maxsize=1)
 def _initialize() -> None:
-    """For this machine's architecture; all of LLVM's take milliseconds."""
+    """For this machine's architecture; all of LLVM's take milliseconds. Raises Error if LLVM is too old."""
+    if llvm.llvm_version_info[0] < LEAST_LLVM:
+        raise Error(
+            f"llvmlite {llvmlite.__version__} has LLVM {llvm.llvm_version_info[0]}; ptxemu needs {LEAST_LLVM} or a later one"
+        )
     llvm.set_option("", f"-cgpp-huge-func={LARGE}")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
