@@ -58,3 +58,33 @@ def test_lanes_of_a_branch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lane
     ptxemu.loads(text(f"{chosen} {other} {seen}"), device=device)["k"][1, 32](out)
     on = np.array([bool(lanes >> lane & 1) for lane in range(32)])
     np.testing.assert_array_equal(out.copy_to_host(), np.concatenate([words + 7 * on, words * on]))
+
+
+ROW_PITCH = 40  # words
+ROWS = {
+    "of the block": "mov.u32 %r3, %tid.x; mov.u32 %r4, %tid.y;",
+    "of lanes": "and.b32 %r3, %r60, {last}; shr.u32 %r4, %r60, {log};",
+}
+"""The column and the row of a thread: in blocks of two dimensions, and of one."""
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("width", [32, 16, 8])
+@pytest.mark.parametrize("lanes", [0xFFFF, 0xFFFF0000])
+def test_halves_of_several_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rows: str, width: int, lanes: int) -> None:
+    """Rows that do not follow on each other."""
+    without_avx512(monkeypatch, tmp_path)
+    device = ptxemu.Device()
+    first = 0 if lanes == 0xFFFF else 16
+    places = np.array([lane // width * ROW_PITCH + lane % width for lane in range(first, first + 16)])
+    words = np.arange(1, 200, dtype=np.uint32)
+    out = device.to_device(words)
+    place = ROWS[rows].format(last=width - 1, log=width.bit_length() - 1)
+    number = f"mad.lo.u32 %r5, %r4, {width}, %r3; sub.u32 %r5, %r5, {first}; setp.lt.u32 %p1, %r5, 16;"
+    address = f"mad.lo.u32 %r6, %r4, {ROW_PITCH}, %r3; mul.wide.u32 %rd2, %r6, 4; add.u64 %rd1, %rd1, %rd2;"
+    body = f"ld.param.u64 %rd1, [out]; mov.u32 %r60, %tid.x; {place} {number} {address}"
+    update = "@%p1 ld.global.u32 %r7, [%rd1]; add.u32 %r7, %r7, 1000; @%p1 st.global.u32 [%rd1], %r7;"
+    block = (width, 32 // width) if rows == "of the block" else 32
+    ptxemu.loads(kernel(f"{body} {update}"), device=device)["k"][1, block](out)
+    words[places] += 1000
+    np.testing.assert_array_equal(out.copy_to_host(), words)

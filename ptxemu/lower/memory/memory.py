@@ -202,9 +202,9 @@ def _runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed
         return runs.load(ctx, bits, count, formed, pointers, mask=found.mask)
 
     def partly() -> list[str]:
-        if not halves.serves(ctx, count):
+        if not halves.serves(ctx, count, len(pointers)):
             return masked()
-        half = partial(halves.load, ctx, bits, pointers[0], found.mask)
+        half = partial(halves.load, ctx, bits, pointers, found.mask)
         return ctx.when(halves.is_half(ctx, found.mask), half, masked, types)
 
     if found.space == "shared" or not formed.step or _all_or_none(ctx, found, kind, count):  # the test covers lanes that are off
@@ -358,9 +358,9 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         return ctx.when(_full(ctx, mask), plain, partial(partly, pointers, masked), [], likely=True)
 
     def partly(pointers: list[str], masked: Load) -> list[str]:
-        if not halves.serves(ctx, count):
+        if not halves.serves(ctx, count, len(pointers)):
             return masked()
-        half = partial(halves.store, ctx, bits, values[0], pointers[0], mask)
+        half = partial(halves.store, ctx, bits, values[0], pointers, mask)
         return ctx.when(halves.is_half(ctx, mask), half, masked, [])
 
     def pattern() -> list[str]:
