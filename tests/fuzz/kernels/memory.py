@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz.kernels.writer import PLACES, Scope, Writer, anywhere, in_kernels, statement
+from tests.fuzz.kernels.writer import COMPARE, PLACES, Scope, Writer, anywhere, in_kernels, statement
 
 REDUCE = ["add.u32", "min.u32", "max.s32", "and.b32", "or.b32", "xor.b32", "min.s32", "max.u32"]
 REDUCE_WIDE = ["add.u64", "max.s64", "xor.b64"]
@@ -66,6 +66,17 @@ def load(w: Writer, scope: Scope, depth: int) -> None:
         w.emit(f"and.b64 {at}, {at}, -8; {guard}ld{space}.b64 {w.wide()}, [{at}];")
     else:
         w.emit(f"{guard}ld{space}.f32 {w.float()}, [{at}{offset}];")
+
+
+@statement(4, in_kernels)
+def tile(w: Writer, scope: Scope, depth: int) -> None:
+    """Rows that lie apart, several to a warp, of which some rows or columns are read."""
+    number, bits = w.fresh(), w.random.choice([2, 3, 4, 4])
+    w.emit(f"shr.u32 %x0, %t2, {bits}; and.b32 %x1, %t2, {(1 << bits) - 1};")
+    w.emit(w.pick("and.b32 %x2, %x0, 1;", "and.b32 %x2, %x0, 3;", "and.b32 %x2, %t2, 16;", "mov.u32 %x2, %x1;"))
+    w.emit(f"setp.{w.random.choice(COMPARE)}.u32 %p{number}, %x2, {w.random.randrange(3)};")
+    w.emit(f"mad.lo.u32 %x2, %x0, {(1 << bits) + w.random.randrange(20)}, %x1;")
+    w.emit(f"@%p{number} ld{w.pick('.global', '')}.u32 {w.register()}, [{address(w, '%in', '%x2', 4)}];")
 
 
 @statement(4, in_kernels)
