@@ -50,7 +50,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def run(program: Path, image: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, "LD_LIBRARY_PATH": str(library_path()), "PTXEMU_PYTHON": sys.executable, **environment}
+    variables = {"PTXEMU_PYTHON": sys.executable, **os.environ, "LD_LIBRARY_PATH": str(library_path()), **environment}
     return subprocess.run(
         [program, image, *arguments], env=variables, capture_output=True, text=True, timeout=SECONDS, check=False
     )

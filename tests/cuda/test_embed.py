@@ -87,7 +87,7 @@ def compiled(source: Path, folder: Path) -> Path:
 
 
 def said(program: Path, *arguments: Path | str) -> list[str]:
-    variables = {**os.environ, "PTXEMU_PYTHON": sys.executable}
+    variables = {"PTXEMU_PYTHON": sys.executable, **os.environ}
     done = subprocess.run([program, *arguments], env=variables, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     return done.stdout.splitlines()

@@ -47,6 +47,16 @@ SUITES = (
     "test_children", "test_standing", "test_maps", "test_measured", "test_tensor_maps", "test_clusters", "test_cuda_clusters",
     "test_cancel", "test_node_attributes", "test_graph_drawings", "test_nested_launches",
 )  # fmt: skip
+COMPILER = """#!/bin/sh
+for given do
+  shift
+  [ "$given" = "{folder}" ] && given=
+  set -- "$@" "$given"
+done
+exec "{python}" "$@"
+"""
+"""The Python of processes that compile for the CUDA libraries. They have less memory than the sanitizer wants, so they get the
+ptxemu that is installed, in place of that in the folder."""
 NOTHING_TO_RUN = 5  # the exit status of pytest
 LEFT_OUT = (
     "given_back or nothing_behind or one_runtime or users_directory or fork or interrupt or handlers or portable"
@@ -78,7 +88,11 @@ def build(folder: Path, kind: str) -> None:
 def environment(folder: Path, kind: str) -> dict[str, str]:
     """The variables with which Python runs what ``build`` has built."""
     library = subprocess.run(["cc", f"-print-file-name={LIBRARIES[kind]}"], capture_output=True, text=True, check=True)
-    return {**os.environ, **OPTIONS, "LD_PRELOAD": library.stdout.strip(), "PYTHONPATH": str(folder)}
+    compiler = folder / "compiler"
+    compiler.write_text(COMPILER.format(folder=folder, python=sys.executable))
+    compiler.chmod(0o755)
+    variables = {"LD_PRELOAD": library.stdout.strip(), "PTXEMU_PYTHON": str(compiler), "PYTHONPATH": str(folder)}
+    return {**os.environ, **OPTIONS, **variables}
 
 
 def chosen(folder: Path, parts: list[str]) -> list[Path]:
