@@ -80,7 +80,7 @@ class _Search:
         if parting:
             fits = closed(uniformity, exits[0], blocks, defined.keys())
         else:
-            fits = all(_walks(op, loop) for op in gathers) and self._leave_whole([*exits[0].phis.dsts, *outputs])
+            fits = _walk(gathers, loop) and self._leave_whole([*exits[0].phis.dsts, *outputs])
         inputs = dict.fromkeys(reg for block in blocks for reg in read_by(block) if reg not in defined)
         return Stream(blocks, exits[0], list(inputs), outputs, gathers, parting) if fits else None
 
@@ -104,10 +104,10 @@ class _Search:
         return all(shape is None or shape.uniform for shape in shapes)
 
 
-def _walks(op: Op, loop: Loop) -> bool:
-    """Whether the address of an access goes on by little in each trip."""
+def _walk(accesses: Iterable[Op], loop: Loop) -> bool:
+    """Whether the addresses of accesses go on by little in each trip."""
     made = makers(loop.blocks)
-    followed, _ = sources(registers(op.access.address), made)
+    followed, _ = sources((reg for op in accesses for reg in registers(op.access.address)), made)
     phis = [maker for maker in followed if isinstance(maker, Phi)]
     return bool(phis) and all(_steps_little(phi.dst, phi.args[latch], made) for phi in phis for latch in loop.latches)
 
