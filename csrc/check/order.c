@@ -44,8 +44,6 @@ void pe_order_end(pe_order *order) {
 
 /* ---- launches ---- */
 
-static uint64_t time_now(const pe_order *order) { return __atomic_load_n(&order->time, __ATOMIC_ACQUIRE); }
-
 static uint32_t new_number(const pe_order *order) { return order->launches ? order->launches->number + 1 : 1; }
 
 bool pe_order_begun(pe_order *order, const pe_config *config) {
@@ -58,11 +56,9 @@ bool pe_order_begun(pe_order *order, const pe_config *config) {
   launch *made = malloc(sizeof *made + count * sizeof *made->beside);
   if (made) {
     *made = (launch){.next = order->launches, .config = config, .number = new_number(order), .oldest = order->next};
-    made->began = time_now(order);
     for (const pe_order_launch *l = order->launches; l; l = l->next) {
       made->beside[made->count++] = l->number;
       made->oldest = l->oldest < made->oldest ? l->oldest : made->oldest;
-      made->began = l->began < made->began ? l->began : made->began;
     }
     order->launches = made;
   }
@@ -223,7 +219,6 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *fi
   forget_barriers(b);
   b->warps = w->launch->warps;
   b->alone = w->launch->workers == 1;
-  b->began = time_now(order);
   b->blind = false;
   memset(b->has_inner, 0, sizeof b->has_inner);
   b->proxied = (pe_knowledge){.common = 0};
@@ -288,7 +283,7 @@ void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
     learn(&s->known, &s->leaves->known, b->warps);
     if (s->leaves->arrived == b->warps) leave_together(order, b, warp);
   }
-  if (s->meets_grid) advance(&s->known.time, time_now(order));
+  if (s->meets_grid) advance(&s->known.time, __atomic_load_n(&order->time, __ATOMIC_RELAXED));
   s->leaves = NULL;
   s->meets_grid = false;
   PE_FOR_LANES(i, s->reads) follow(s, __atomic_load_n(&order->released.numbers[s->word[i]], __ATOMIC_ACQUIRE), s->locks);
@@ -468,6 +463,6 @@ bool pe_order_is_before(pe_order *order, const block *b, uint32_t warp, uint32_t
   bool ordered = pe_order_is_released(order, b, before, &s->known);
   pthread_mutex_unlock(&order->mutex);
   if (ordered || !(before & PE_STAMP_STRONG)) return ordered;
-  uint64_t released = released_at(order, word); /* a strong write, which was released itself, if not before it could be */
-  return released > (own ? b->began : b->launch->began) && released <= (own ? pe_own_time(&s->known) : s->known.time);
+  uint64_t released = released_at(order, word); /* a strong write, which was released itself */
+  return released && released <= (own ? pe_own_time(&s->known) : s->known.time);
 }
