@@ -7,7 +7,7 @@ rows, as the processor expects.  Where threads read much, or far apart, a block 
 
 from __future__ import annotations
 
-from ptxemu.analysis.runs import Expected
+from ptxemu.analysis.runs import Expected, expected_of
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.ops import Op, items_of
@@ -21,7 +21,7 @@ def along_rows(graph: Graph, uniformity: Uniformity) -> bool:
     updates, with addresses that are patterns or should be in a few runs, and coordinates that are patterns."""
     if uniformity.structure.loops:
         return False
-    expected = Expected(uniformity)
+    expected = expected_of(uniformity)
     return all(op.call is None and _is_near(uniformity, expected, op) for block in graph.blocks for op in block.ops)
 
 

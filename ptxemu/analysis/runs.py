@@ -74,6 +74,11 @@ class Expected:
         return None
 
 
+def expected_of(uniformity: Uniformity) -> Expected:
+    """Those that have been found for groups of lanes, if there are any."""
+    return uniformity.grouped.expected if uniformity.grouped else Expected(uniformity)
+
+
 def _makers(graph: Graph) -> dict[Reg, Op | Phi]:
     found: dict[Reg, Op | Phi] = {}
     for block in graph.blocks:

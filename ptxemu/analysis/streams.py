@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-from ptxemu.analysis.runs import Expected
+from ptxemu.analysis.runs import expected_of
 from ptxemu.analysis.trips import Makers, makers, sources, steps
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.dominators import Loop
@@ -57,7 +57,7 @@ class _Search:
     def __init__(self, graph: Graph, uniformity: Uniformity) -> None:
         self._graph = graph
         self._uniformity = uniformity
-        self._expected = Expected(uniformity)
+        self._expected = expected_of(uniformity)
 
     def stream(self, loop: Loop) -> Stream | None:
         """The loop as a stream, if it is one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from ptxemu.analysis.runs import Expected, Runs
+from ptxemu.analysis.runs import Runs, expected_of
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
@@ -58,7 +58,7 @@ class Context:
         grouped = uniformity.grouped
         self.groups: Mapping[Reg, Shape] = grouped.shapes if grouped else {}  # what is kept by groups of lanes
         self.firsts = grouped.firsts if grouped else range(1)  # the first lane of each group
-        self._expected = grouped.expected if grouped else Expected(uniformity)
+        self._expected = expected_of(uniformity)
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.prologue: list[str] = []

@@ -173,8 +173,10 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> 
 def _is_whole_window(ctx: Context, found: Access, kind: ScalarType, count: int) -> bool:
     """Whether all lanes of a warp load from one window outside of shared memory, and not from consecutive places."""
     assert found.shape is not None
-    formed = runs_of(found.shape.offsets, kind.bytes * count)
-    return count == 1 and (formed is None or not formed.step) and windows.is_whole(ctx, found, kind.bytes)
+    if count > 1 or not windows.is_whole(ctx, found, kind.bytes):
+        return False
+    formed = runs_of(found.shape.offsets, kind.bytes)
+    return formed is None or not formed.step
 
 
 def _gathered_pattern(ctx: Context, found: Access, kind: ScalarType, count: int) -> list[str]:
