@@ -68,6 +68,9 @@ PE_INLINE uint32_t pe_held_along(const pe_mma_site *site) { return site->flags &
 /* d = a * b + c, of at most so many elements. */
 void pe_multiply(const pe_mma_site *site, const pe_operands *on);
 
+/* The same of m8n8k4 of f16 (matrix_quads.c). */
+void pe_multiply_quads(const pe_mma_site *site, const pe_operands *on);
+
 /* Fault unless the whole warp executes the instruction; false if none of it does. */
 bool pe_whole_warp(pe_warp *w, uint32_t pos, uint32_t mask);
 

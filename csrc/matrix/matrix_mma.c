@@ -17,8 +17,6 @@
 #include "matrix_aligned.h"
 #include "matrix_tiles.h"
 
-#define QUADS 4
-
 /* ---- sparse A ----------------------------------------------------------------------------------------------------------- */
 
 /* The four bits about a chunk of a row (PTX ISA, "Sparse matrix storage"): 16-bit and wider elements have those of rows g
@@ -317,79 +315,9 @@ static void multiply(const pe_mma_site *site, const pe_operands *on) {
   }
 }
 
-/* The f16 elements of a fragment of pairs, by number and lane. */
-PE_INLINE void halves_of(fragment from, uint32_t registers, float to[][PE_WARP_LANES]) {
-  for (uint32_t i = 0; i < registers * PE_WARP_LANES; i += 8) {
-    u32x8 words;
-    memcpy(&words, (const uint32_t *)register_at(from, i / PE_WARP_LANES) + i % PE_WARP_LANES, sizeof words);
-    for (uint32_t high = 0; high < 2; high++) {
-      f32x8 values = from_f16(words << 16 * (1 - high));
-      memcpy(&to[i / PE_WARP_LANES * 2 + high][i % PE_WARP_LANES], &values, sizeof values);
-    }
-  }
-}
-
-/* Where element x of lane i is in the 8x8 sums: rows of f16, or 2x2 blocks of f32. */
-PE_INLINE uint32_t quad_place(uint32_t type, uint32_t i, uint32_t x) {
-  if (type == PE_TYPE_F16) return i * TILE + x;
-  return ((i & 1) + (x & 2) + (i & 4)) * TILE + (x & 4) + (i & 2) + (x & 1);
-}
-
-static void add_quad(const pe_mma_site *site, const double *rows, const double *columns, double *sums) {
-  float left[4 * TILE], right[4 * TILE], added[TILE * TILE];
-  for (uint32_t i = 0; i < 4 * TILE; i++) left[i] = (float)rows[i], right[i] = (float)columns[i];
-  for (uint32_t i = 0; i < TILE * TILE; i++) added[i] = (float)sums[i];
-  pe_add_aligned(site, 1, 1, left, NULL, right, added);
-  for (uint32_t i = 0; i < TILE * TILE; i++) sums[i] = added[i];
-}
-
-/* m8n8k4 of f16: quad q of lanes and quad q + 4 multiply on their own (PTX ISA, "Matrix Fragments for mma.m8n8k4"). Lane i of
- * the eight holds line i of a matrix, or line i % 4 of each half of it. */
-PE_FUSED static void multiply_quads(const pe_mma_site *site, const pe_operands *on) {
-  fragment c = on->c, d = on->d;
-  float left[4][PE_WARP_LANES], right[4][PE_WARP_LANES], start[TILE][PE_WARP_LANES];
-  halves_of(on->a, 2, left);
-  halves_of(on->b, 2, right);
-  if (site->c == PE_TYPE_F16)
-    halves_of(c, 4, start);
-  else
-    for (uint32_t x = 0; x < TILE; x++) memcpy(start[x], register_at(c, x), sizeof start[x]);
-  for (uint32_t quad = 0; quad < QUADS; quad++) {
-    double rows[4 * TILE], columns[4 * TILE], sums[TILE * TILE];
-    for (uint32_t i = 0; i < TILE; i++) {
-      uint32_t lane = quad * 4 + i % 4 + i / 4 * 16;
-      for (uint32_t x = 0; x < 4; x++) {
-        uint32_t across = i % 4 * TILE + x + i / 4 * 4; /* k is i % 4 */
-        rows[site->flags & PE_MMA_A_COL ? across : x * TILE + i] = left[x][lane];
-        columns[site->flags & PE_MMA_B_ROW ? across : x * TILE + i] = right[x][lane];
-      }
-      for (uint32_t x = 0; x < TILE; x++) sums[quad_place(site->c, i, x)] = start[x][lane];
-    }
-    if (site->fraction)
-      add_quad(site, rows, columns, sums);
-    else
-      accumulate(4, rows, columns, sums);
-    for (uint32_t i = 0; i < TILE; i++) {
-      uint32_t lane = quad * 4 + i % 4 + i / 4 * 16;
-      double mine[TILE];
-      for (uint32_t x = 0; x < TILE; x++) mine[x] = sums[quad_place(site->d, i, x)];
-      for (uint32_t half = 0; half < 2; half++) {
-        if (site->d == PE_TYPE_F32) {
-          u32x4 words = to_f32(*(const row4 *)(mine + 4 * half));
-          for (uint32_t x = 0; x < 4; x++) ((uint32_t *)register_at(d, half * 4 + x))[lane] = words[x];
-        } else {
-          u32x4 words = to_f16(*(const row4 *)(mine + 4 * half));
-          for (uint32_t x = 0; x < 2; x++)
-            ((uint32_t *)register_at(d, half * 2 + x))[lane] = words[2 * x] | words[2 * x + 1] << 16;
-        }
-      }
-    }
-  }
-}
-
 void pe_multiply(const pe_mma_site *site, const pe_operands *on) {
   if (site->flags & PE_MMA_QUADS)
-    multiply_quads(site, on);
+    pe_multiply_quads(site, on);
   else if (site->fraction)
     multiply_aligned(site, on);
   else

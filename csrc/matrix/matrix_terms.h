@@ -48,7 +48,7 @@ PE_INLINE i32x8 exponents_of(f32x8 x, int32_t least) {
   return choose(magnitude == 0, splat(NOTHING), larger((magnitude >> 23) - 127, splat(least)));
 }
 
-static int32_t least_exponent(const pe_mma_site *site, uint32_t type) {
+PE_INLINE int32_t least_exponent(const pe_mma_site *site, uint32_t type) {
   switch (site->flags & PE_MMA_PAIRS ? PE_TYPE_F16 : type) { /* to which pairs are converted */
     case PE_TYPE_F16:
     case PE_TYPE_E5M2: return -14;
