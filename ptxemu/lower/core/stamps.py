@@ -225,8 +225,13 @@ class Stamping:
             return ""
         if group.lanes == tuple(range(LANES)):
             return self.mask
-        chosen = ", ".join(f"i32 {LANES if lane == NOBODY else lane}" for lane in group.lanes)
-        return self.ctx.inst(f"shufflevector {MASK} {self.mask}, {MASK} zeroinitializer, <{group.words} x i32> <{chosen}>")
+        chosen = ", ".join("i32 poison" if lane == NOBODY else f"i32 {lane}" for lane in group.lanes)
+        there = self.ctx.inst(f"shufflevector {MASK} {self.mask}, {MASK} poison, <{group.words} x i32> <{chosen}>")
+        if NOBODY not in group.lanes:
+            return there
+        # LLVM makes a shift of a shuffle with zeros, and other lanes' flags come in.
+        owned = vector_literal("i1", [lane != NOBODY for lane in group.lanes])
+        return self.ctx.inst(f"and {_flags(group)} {there}, {owned}")
 
     def _now(self) -> str:
         """The stamp of the access in lane 0; of one address, that of the last lane that is there."""
