@@ -36,6 +36,7 @@ PE_INLINE u8x32 codes_of_columns(factors f, uint32_t x, uint32_t row) {
   return (u8x32)(u64x4){rows[0], rows[1], rows[2], rows[3]};
 }
 
+#define LEAST_HALF (BIAS - 14)
 #define FEW_BITS 17 /* behind the point, of 17 terms below 4: 24 bits */
 
 /* What holds the sums of a block: floats, 32 bits, or mostly 32 bits. */
@@ -82,26 +83,35 @@ PE_INLINE rules rules_of(const pe_mma_site *site, int size, bool half) {
 /* How many products of the block that begins with x are added at once. */
 PE_INLINE uint32_t products_from(rules r, factors f, uint32_t x) { return f.k - x < r.block ? f.k - x : r.block; }
 
-/* The exponents of C, zero with one that is below all. */
-PE_INLINE i32x8 exponents_of_c(rules r, f32x8 c) {
-  i32x8 bits = (i32x8)c & 0x7fffffff;
-  return r.half ? larger(bits, splat((BIAS - 14) << 23)) & (bits != 0) : bits;
+/* The exponents of C, zero with one that is below all. Subnormal numbers of f16 have the least one, if that is of interest. */
+PE_INLINE i32x8 exponents_of_c(rules r, bool small, i32x8 magnitude) {
+  return r.half && small ? larger(magnitude, splat(LEAST_HALF << 23)) & (magnitude != 0) : magnitude;
 }
 
-/* A sum that 32 bits hold, in units of a power of two, as the type of the sum. */
-PE_INLINE f32x8 rounded_integer(rules r, i32x8 sum, f32x8 unit) {
+/* A sum of a type, or of f16 with any exponent. */
+typedef struct signed_sum {
+  f32x8 value;
+  i32x8 magnitude; /* the same without its sign */
+} signed_sum;
+
+/* One that 32 bits hold, in units of a power of two. */
+PE_INLINE signed_sum rounded_integer(rules r, i32x8 sum, f32x8 unit) {
   i32x8 magnitude = absolute(sum), sign = sum & INT32_MIN;
   /* The conversion rounds down what has a 0 next to the last bit of 24 that a float holds. */
   f32x8 down = __builtin_convertvector(magnitude & ~(i32x8)((u32x8)magnitude >> 24), f32x8);
-  if (!r.half) return (f32x8)((i32x8)((f32x8)((i32x8)down & r.kept) * unit) | sign);
-  i32x8 more = whole(down) != magnitude;
-  f32x8 x = (f32x8)((i32x8)down | (more & 1)) * unit;   /* the last bit says whether anything follows it */
-  return (f32x8)((i32x8)nearest_half(x) | sign) + 0.0f; /* no sum is -0 */
+  if (!r.half) {
+    i32x8 kept = (i32x8)((f32x8)((i32x8)down & r.kept) * unit);
+    return (signed_sum){(f32x8)(kept | sign), kept};
+  }
+  i32x8 more = whole(down) ^ magnitude; /* if anything follows, bits that are not zero, far behind the last one of an f16 */
+  i32x8 x = (i32x8)to_half_places((f32x8)((i32x8)down | more) * unit);
+  return (signed_sum){(f32x8)(x | sign) + 0.0f, x}; /* no sum is -0 */
 }
 
-/* The same of one that a float holds, as f32. */
-PE_INLINE f32x8 cut_few(rules r, i32x8 sum, f32x8 unit) {
-  return (f32x8)((i32x8) __builtin_convertvector(sum, f32x8) & r.kept) * unit;
+/* One that a float holds, as f32. */
+PE_INLINE signed_sum cut_few(rules r, i32x8 sum, f32x8 unit) {
+  f32x8 x = (f32x8)((i32x8) __builtin_convertvector(sum, f32x8) & r.kept) * unit;
+  return (signed_sum){x, (i32x8)x & INT32_MAX};
 }
 
 /* A product of each of 4 rows more, aligned and cut. */
@@ -139,6 +149,7 @@ typedef struct strip {
   f32x8 scale[STRIP];
   i32x8 total[STRIP];
   uint8_t tops[STRIP * TILE]; /* the largest exponents of the products that come next */
+  bool small;                 /* some of these are below those of f16 */
   bool infinite;              /* sums may be, which f16 are that overflow */
 } strip;
 
@@ -149,6 +160,7 @@ PE_INLINE void find_tops_of_product(uint32_t x, factors f, u8x32 *upper, u8x32 *
 
 /* The largest exponents of the block of products from x on. */
 PE_INLINE void find_tops(rules r, uint32_t x, uint32_t rows, factors from, strip *s) {
+  u8x32 least = (u8x32){0} + UINT8_MAX;
   for (uint32_t i = 0; i < rows; i += TILE) {
     uint32_t count = products_from(r, from, x);
     factors f = factors_from(from, x, i);
@@ -159,19 +171,21 @@ PE_INLINE void find_tops(rules r, uint32_t x, uint32_t rows, factors from, strip
     upper -= (uint8_t)(2 * CODE - BIAS), lower -= (uint8_t)(2 * CODE - BIAS); /* as floats have them */
     memcpy(s->tops + i * TILE, &upper, sizeof upper);
     memcpy(s->tops + (i + 4) * TILE, &lower, sizeof lower);
+    if (r.half) least = smaller_bytes(least, smaller_bytes(upper, lower));
   }
+  s->small = r.half && any((i32x8)(least < LEAST_HALF));
 }
 
 /* Align a sum for products whose largest exponents are these. */
-PE_INLINE void align_sum(rules r, const uint8_t *tops, f32x8 c, f32x8 *scale, i32x8 *total) {
-  u32x8 top = (u32x8)larger(exponents_of_bytes(tops), exponents_of_c(r, c)) & 0x7f800000;
+PE_INLINE void align_sum(rules r, bool small, const uint8_t *tops, signed_sum c, f32x8 *scale, i32x8 *total) {
+  u32x8 top = (u32x8)larger(exponents_of_bytes(tops), exponents_of_c(r, small, c.magnitude)) & 0x7f800000;
   *scale = (f32x8)((2u * BIAS << 23) + r.fraction - top);
-  *total = whole(c * *scale);
+  *total = whole(c.value * *scale);
 }
 
 PE_INLINE f32x8 inverse_of_power(f32x8 power) { return (f32x8)((2 * BIAS << 23) - (i32x8)power); }
 
-PE_INLINE f32x8 rounded_sum(rules r, f32x8 scale, i32x8 total) {
+PE_INLINE signed_sum rounded_sum(rules r, f32x8 scale, i32x8 total) {
   f32x8 unit = inverse_of_power(scale);
   return r.size == FEW ? cut_few(r, total, unit) : rounded_integer(r, total, unit);
 }
@@ -195,32 +209,40 @@ static __attribute__((noinline)) void add_long_rows(const pe_mma_site *site, uin
   }
 }
 
-PE_INLINE void align_sums(rules r, uint32_t rows, strip *s, const float *sums) {
+PE_INLINE void align_rows(rules r, bool small, uint32_t rows, strip *s, const float *sums) {
   for (uint32_t i = 0; i < rows; i++) {
-    f32x8 c = load_floats(sums + i * TILE);
-    align_sum(r, s->tops + i * TILE, r.half ? finite_or_zero(c) : c, s->scale + i, s->total + i);
+    f32x8 before = load_floats(sums + i * TILE), c = r.half ? finite_or_zero(before) : before;
+    align_sum(r, small, s->tops + i * TILE, (signed_sum){c, (i32x8)c & INT32_MAX}, s->scale + i, s->total + i);
   }
 }
 
-/* The sums after products were added, aligned again if there are `more`. */
-PE_INLINE void take_totals(rules r, uint32_t rows, strip *s, bool more, float *sums) {
+PE_INLINE void align_sums(rules r, uint32_t rows, strip *s, const float *sums) {
+  if (s->small)
+    align_rows(r, true, rows, s, sums);
+  else
+    align_rows(r, false, rows, s, sums);
+}
+
+/* The sums after products were added, aligned again if there are `more`, which may be `small`. */
+PE_INLINE void take_totals(rules r, uint32_t rows, strip *s, bool more, bool small, float *sums) {
   i32x8 most = {0};
   for (uint32_t i = 0; i < rows; i++) {
-    f32x8 sum = rounded_sum(r, s->scale[i], s->total[i]);
-    store_floats(sums + i * TILE, sum);
-    if (more) align_sum(r, s->tops + i * TILE, sum, s->scale + i, s->total + i);
-    if (more && r.half) most = larger(most, (i32x8)sum & INT32_MAX);
+    signed_sum sum = rounded_sum(r, s->scale[i], s->total[i]);
+    store_floats(sums + i * TILE, sum.value);
+    if (more) align_sum(r, small, s->tops + i * TILE, sum, s->scale + i, s->total + i);
+    if (r.half) most = larger(most, sum.magnitude);
   }
-  if (!more || !r.half || !any(most == 0x7f800000)) return;
+  if (!r.half || !any((f32x8)most >= INFINITE_HALF)) return;
   s->infinite = true;
-  align_sums(r, rows, s, sums);
+  for (uint32_t i = 0; i < rows * TILE; i += TILE) store_floats(sums + i, or_infinite_half(load_floats(sums + i)));
+  if (more) align_sums(r, rows, s, sums);
 }
 
 /* The same, where some may be infinite. */
 PE_INLINE void take_other_totals(rules r, uint32_t rows, strip *s, bool more, float *sums) {
   for (uint32_t i = 0; i < rows; i++) {
-    f32x8 before = load_floats(sums + i * TILE), sum = rounded_sum(r, s->scale[i], s->total[i]);
-    store_floats(sums + i * TILE, blend(special(before), before, sum));
+    f32x8 before = load_floats(sums + i * TILE), sum = rounded_sum(r, s->scale[i], s->total[i]).value;
+    store_floats(sums + i * TILE, blend(special(before), before, or_infinite_half(sum)));
   }
   if (more) align_sums(r, rows, s, sums);
 }
@@ -243,10 +265,12 @@ PE_INLINE void add_to_strip(const pe_mma_site *site, rules r, uint32_t x, uint32
     if (more) align_sums(r, rows, s, sums);
   } else if (r.half && s->infinite) {
     take_other_totals(r, rows, s, more, sums);
-  } else if (more) {
-    take_totals(r, rows, s, true, sums);
+  } else if (!more) {
+    take_totals(r, rows, s, false, false, sums);
+  } else if (s->small) {
+    take_totals(r, rows, s, true, true, sums);
   } else {
-    take_totals(r, rows, s, false, sums);
+    take_totals(r, rows, s, true, false, sums);
   }
 }
 

@@ -30,6 +30,10 @@ PE_INLINE u8x32 larger_bytes(u8x32 x, u8x32 y) {
   for (int i = 0; i < 32; i++) x[i] = x[i] > y[i] ? x[i] : y[i];
   return x;
 }
+PE_INLINE u8x32 smaller_bytes(u8x32 x, u8x32 y) {
+  for (int i = 0; i < 32; i++) x[i] = x[i] < y[i] ? x[i] : y[i];
+  return x;
+}
 PE_INLINE i32x8 absolute(i32x8 x) { return larger(x, (i32x8)(0 - (u32x8)x)); }
 PE_INLINE i32x8 splat(int32_t x) { return (i32x8){x, x, x, x, x, x, x, x}; }
 PE_INLINE f32x8 blend(i32x8 mask, f32x8 yes, f32x8 no) { return (f32x8)choose(mask, (i32x8)yes, (i32x8)no); }

@@ -121,12 +121,19 @@ PE_INLINE u32x4 to_f16(f64x4 x) {
   return (result & ~nan) | (0x7fff & nan);
 }
 
-/* A positive float rounded to nearest even as f16: adding and taking away 1.5 * 2^23 times the f16's last place does it. */
-PE_INLINE f32x8 nearest_half(f32x8 x) {
+/* A float rounded to nearest even to the places that an f16 has, but with any exponent; no result is -0. Adding and taking away
+ * 1.5 * 2^23 times the f16's last place does it. */
+PE_INLINE f32x8 to_half_places(f32x8 x) {
   i32x8 least = (i32x8){0} + ((127 - 14) << 23), power = larger((i32x8)x & 0x7f800000, least);
-  f32x8 magic = (f32x8)(((u32x8)power + (13u << 23)) | 1u << 22), even = x + magic - magic;
-  i32x8 over = even >= 0x1p16f;
-  return (f32x8)(((i32x8)even & ~over) | (0x7f800000 & over));
+  f32x8 magic = (f32x8)((u32x8)power + (13u << 23 | 1u << 22));
+  return x + magic - magic;
+}
+
+#define INFINITE_HALF 65520 /* is rounded to infinity, and so is more */
+
+PE_INLINE f32x8 or_infinite_half(f32x8 x) {
+  i32x8 magnitude = (i32x8)x & INT32_MAX, over = (f32x8)magnitude >= INFINITE_HALF;
+  return (f32x8)(((i32x8)x & (~over | INT32_MIN)) | (0x7f800000 & over));
 }
 
 /* The bits of an f16 that a float holds. */
@@ -138,8 +145,8 @@ PE_INLINE u32x8 half_bits(f32x8 x) {
 
 /* Any float rounded to nearest even as f16. */
 PE_INLINE f32x8 to_nearest_half(f32x8 x) {
-  i32x8 sign = (i32x8)x & INT32_MIN;
-  return (f32x8)((i32x8)nearest_half((f32x8)((i32x8)x ^ sign)) | sign);
+  f32x8 held = or_infinite_half(x);
+  return (f32x8)((i32x8)to_half_places(held) | ((i32x8)x & INT32_MIN));
 }
 
 #endif

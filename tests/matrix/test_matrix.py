@@ -166,6 +166,29 @@ def test_sums_of_similar_terms_are_correctly_rounded(text: str, result: Format) 
             assert got[i, j] == result.round(exact)
 
 
+@pytest.mark.parametrize("like", ["exact", "sm_70", "sm_90"])
+def test_sums_of_any_size_become_f16(like: str) -> None:
+    """What is added to is f32, what comes out f16: infinite, rounded or zero."""
+    text = "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32"
+    zeros = ", ".join(["%z"] * 8)
+    loads = "".join(f"ld.global.f32 %c{i}, [%p+{128 * i}]; " for i in range(8))
+    stores = "".join(f"st.global.b32 [%p+{128 * i}], %d{i}; " for i in range(4))
+    source = f"""{HEAD}.visible .entry k(.param .u64 sums)
+{{ .reg .b32 %t, %z, %d<4>; .reg .f32 %c<8>; .reg .b64 %p, %o;
+  ld.param.u64 %p, [sums]; mov.u32 %t, %ctaid.x; mul.wide.u32 %o, %t, 1024; add.u64 %p, %p, %o;
+  mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, 4; add.u64 %p, %p, %o; mov.u32 %z, 0;
+  {loads}
+  {text} {registers("d", 4)}, {{{zeros}}}, {{{zeros}}}, {registers("c", 8)};
+  {stores} ret; }}"""
+    exponents, rest = np.meshgrid(np.arange(-32, 128), np.linspace(-2, 2, 32, endpoint=False) + 2**-12)
+    sums = np.ldexp(rest, exponents - 1).astype(np.float32).reshape(-1, 8, 32)
+    given = sums.view(np.uint32).copy()
+    ptxemu.loads(source, like=like)["k"][len(given), 32](given)
+    with np.errstate(over="ignore"):
+        want = sums.astype(np.float16).view(np.uint16).reshape(-1, 4, 2, 32)
+    np.testing.assert_array_equal(given[:, :4], want[:, :, 0] | want[:, :, 1].astype(np.uint32) << 16)
+
+
 @pytest.mark.parametrize("sat", ["", ".satfinite"])
 @pytest.mark.parametrize("types", ["s8.s8", "u8.s8", "u8.u8"])
 def test_integers_wrap_or_saturate(types: str, sat: str) -> None:
