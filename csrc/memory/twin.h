@@ -1,9 +1,9 @@
 /* twin.h: sums that the workers of a launch make each in memory of its own.
  *
  * Where a kernel adds to device memory, and nothing orders what its blocks do, no other block can tell when the sums come there.  So a
- * worker has a *twin* of the allocation that it adds to first, which begins as zeros and needs no locked instructions; the last worker
- * adds all twins to the allocation.  A block itself must see its sums: before it loads from the allocation, or stores to it, the worker
- * adds its twin to it (pe_twin_settle), and has none from then on.
+ * worker has a *twin* of the allocation that it adds to first, which begins as zeros and needs no locked instructions; code adds to
+ * it without a call.  The last worker adds all twins to the allocation.  A block itself must see its sums: before it loads from the
+ * allocation, or stores to it, the worker adds its twin to it (pe_twin_settle), and has none from then on.
  */
 #ifndef PTXEMU_TWIN_H
 #define PTXEMU_TWIN_H
