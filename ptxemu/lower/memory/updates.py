@@ -4,7 +4,7 @@ itself, such as that of a CTA.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from ptxemu.ir.block_shape import LANES
@@ -14,7 +14,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.memory.lane_major import lane_data
 
-Beside: TypeAlias = Callable[[str, str], None]  # of a lane, and of its offset: i64
+Beside: TypeAlias = Callable[[str, str], None]  # of a lane, and of its place, as i64
 
 TOGETHER = 4
 """Lanes in a trip of the loop."""
@@ -82,7 +82,24 @@ def loop(
     bits = f"i{kind.bits}"
     same = _same(ctx, kind, operand) if ctx.is_uniform(operand) else ""
     words = "" if same else lane_data(ctx, operand, kind)
-    places = ctx.in_memory(width, offsets)
+
+    def update(lane: str, place: str) -> None:
+        word = ctx.inst(f"inttoptr i64 {ctx.scalar.bin('add', 'i64', base, place)} to ptr")
+        old = ctx.inst(f"load {bits}, ptr {word}, align {kind.bytes}")
+        value = ctx.scalar.bin(operation, bits, old, same or _element(ctx, bits, words, lane))
+        ctx.stmt(f"store {bits} {value}, ptr {word}, align {kind.bytes}")
+        if beside is not None:
+            beside(lane, place)
+
+    if ctx.target.avx512 and beside is None:
+        for lane, place in enumerate(_extracted(ctx, width, offsets)):
+            update(str(lane), place)
+    else:
+        _in_trips(ctx, width, ctx.in_memory(width, offsets), update)
+
+
+def _in_trips(ctx: Context, width: str, places: str, update: Beside) -> None:
+    """A loop over all lanes, whose places are in memory."""
     body, done = ctx.new_label("lanes"), ctx.new_label("updated")
     first, following, space = ctx.fresh("lane"), ctx.fresh("lane"), ctx.noted_space
     before = ctx.label
@@ -91,15 +108,7 @@ def loop(
     ctx.stmt(f"{first} = phi i64 [ 0, %{before} ], [ {following}, %{body} ]")
     for number in range(TOGETHER):
         lane = ctx.scalar.bin("add", "i64", first, str(number))
-        offset = _element(ctx, width, places, lane)
-        place = ctx.scalar.cast("zext", width, offset, "i64")
-        address = ctx.scalar.bin("add", "i64", base, place)
-        word = ctx.inst(f"inttoptr i64 {address} to ptr")
-        old = ctx.inst(f"load {bits}, ptr {word}, align {kind.bytes}")
-        value = ctx.scalar.bin(operation, bits, old, same or _element(ctx, bits, words, lane))
-        ctx.stmt(f"store {bits} {value}, ptr {word}, align {kind.bytes}")
-        if beside is not None:
-            beside(lane, place)
+        update(lane, ctx.scalar.cast("zext", width, _element(ctx, width, places, lane), "i64"))
     ctx.stmt(f"{following} = add i64 {first}, {TOGETHER}")
     ctx.stmt(f"br i1 {ctx.scalar.icmp('eq', 'i64', following, str(LANES))}, label %{done}, label %{body}")
     ctx.start(done)
@@ -108,3 +117,16 @@ def loop(
 
 def _element(ctx: Context, kind: str, elements: str, number: str) -> str:
     return ctx.inst(f"load {kind}, ptr {ctx.inst(f'getelementptr {kind}, ptr {elements}, i64 {number}')}, align 4")
+
+
+def _extracted(ctx: Context, width: str, offsets: str) -> Iterator[str]:
+    """Those of one lane after another as i64, not by way of memory, where each would wait until all are stored. Narrow ones leave
+    their vector in pairs."""
+    if width == "i64":
+        yield from (ctx.inst(f"extractelement <{LANES} x i64> {offsets}, i64 {lane}") for lane in range(LANES))
+        return
+    pairs = ctx.inst(f"bitcast <{LANES} x i32> {offsets} to <{LANES // 2} x i64>")
+    for number in range(LANES // 2):
+        pair = ctx.inst(f"extractelement <{LANES // 2} x i64> {pairs}, i64 {number}")
+        yield ctx.scalar.bin("and", "i64", pair, str(0xFFFFFFFF))
+        yield ctx.scalar.bin("lshr", "i64", pair, "32")
