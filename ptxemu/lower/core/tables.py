@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.lower.core.emit import Emitter, Words
+from ptxemu.lower.core.parts import joined, part
 
 HALF = 1 << 16
 PAIR_PRODUCTS = {64: "llvm.x86.avx512.pmaddw.d.512", 32: "llvm.x86.avx2.pmadd.wd"}
@@ -54,11 +55,9 @@ def pair_products(e: Emitter, a: str, b: str) -> str:
     e.declare(name, f"declare {words} @{name}({halves}, {halves})")
     parts = []
     for at in range(0, e.lanes, count):
-        cut = [e.inst(f"bitcast {words} {_part(e, x, at, count)} to {halves}") for x in (a, b)]
-        parts.append((e.inst(f"call {words} @{name}({halves} {cut[0]}, {halves} {cut[1]})"), count))
-    while len(parts) > 1:
-        parts = [_joined(e, first, second) for first, second in zip(parts[::2], parts[1::2])]
-    return parts[0][0]
+        cut = [e.inst(f"bitcast {words} {part(e, 'i32', x, at, count)} to {halves}") for x in (a, b)]
+        parts.append(e.inst(f"call {words} @{name}({halves} {cut[0]}, {halves} {cut[1]})"))
+    return joined(e, "i32", parts, count)
 
 
 def _low(e: Emitter, x: str) -> str:
@@ -67,15 +66,3 @@ def _low(e: Emitter, x: str) -> str:
 
 def _high(e: Emitter, x: str) -> str:
     return e.bin("ashr", "i32", x, e.int(32, 16))
-
-
-def _part(e: Emitter, x: str, start: int, count: int) -> str:
-    order = ", ".join(f"i32 {start + i}" for i in range(count))
-    return e.inst(f"shufflevector {e.ty('i32')} {x}, {e.ty('i32')} poison, <{count} x i32> <{order}>")
-
-
-def _joined(e: Emitter, first: tuple[str, int], second: tuple[str, int]) -> tuple[str, int]:
-    count = first[1]
-    order = ", ".join(f"i32 {i}" for i in range(2 * count))
-    vector = f"<{count} x i32>"
-    return e.inst(f"shufflevector {vector} {first[0]}, {vector} {second[0]}, <{2 * count} x i32> <{order}>"), 2 * count

@@ -21,6 +21,7 @@ from ptxemu.lower.core.float_bits import (
     sign_mask,
     to_bits,
 )
+from ptxemu.lower.core.parts import joined, part
 from ptxemu.lower.values import mufu
 from ptxemu.lower.values.float_formats import add_odd, flush_rounded, narrow_double, widen
 
@@ -28,6 +29,14 @@ from ptxemu.lower.values.float_formats import add_odd, flush_rounded, narrow_dou
 ROUND_OPS = {"add": 0, "sub": 1, "mul": 2, "fma": 3, "div": 4, "sqrt": 5, "rcp": 6}
 ROUND_MODES = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
 
+
+REGISTER = 16
+"""Floats of a register of AVX-512."""
+INSTRUCTIONS = {"fma": "vfmadd"}
+"""What LLVM calls them otherwise."""
+EMBEDDED = {"rm": 1, "rp": 2, "rz": 3}
+SILENT = 8
+"""Codes of roundings, and of no exceptions, with which they are given."""
 
 NAN_ORDER = {"fma": (1, 2, 0), "div": (0, 1)}
 """Which operand's NaN is the result for f64: the first of these that is one; of others the last."""
@@ -86,6 +95,19 @@ def directed_float(e: Emitter, name: str, xs: tuple[str, ...], mode: str, ftz: b
     return _narrowed(e, nearest(e, name, "double", ys), mode, ftz)
 
 
+def _by_instructions(e: Emitter, name: str, xs: tuple[str, ...], mode: str) -> str:
+    """f32 in rz, rm or rp, by instructions of AVX-512, which name the rounding themselves."""
+    if name == "rcp":
+        name, xs = "div", (e.f32(1.0), *xs)
+    vector, whole = f"<{REGISTER} x float>", f"llvm.x86.avx512.{INSTRUCTIONS.get(name, name)}.ps.512"
+    e.declare(whole, f"declare {vector} @{whole}({', '.join([vector] * len(xs))}, i32)")
+    parts = []
+    for at in range(0, e.lanes, REGISTER):
+        operands = ", ".join(f"{vector} {part(e, 'float', x, at, REGISTER)}" for x in xs)
+        parts.append(e.inst(f"call {vector} @{whole}({operands}, i32 {SILENT | EMBEDDED[mode]})"))
+    return joined(e, "float", parts, REGISTER)
+
+
 def directed_double(e: Emitter, name: str, xs: tuple[str, ...], mode: str) -> str:
     leading = [f"i32 {ROUND_OPS[name]}", f"i32 {ROUND_MODES[mode]}", "i32 64", f"i32 {max(e.lanes, 1)}"]
     absent = ("ptr null",) * (3 - len(xs))
@@ -97,7 +119,13 @@ def rounded(e: Emitter, name: str, t: str, xs: tuple[str, ...], mode: str, ftz: 
     if mode == "rn":
         exceeds = ftz and t == "float" and name in ("mul", "fma") and not e.daz
         return flush_nearest(e, lambda *ys: nearest(e, name, t, ys), *xs) if exceeds else nearest(e, name, t, xs)
-    return directed_float(e, name, xs, mode, ftz) if t == "float" else directed_double(e, name, xs, mode)
+    if t == "double":
+        return directed_double(e, name, xs, mode)
+    # Sums that are subnormal are exact; else what is flushed depends on more than the rounded result.
+    fills = e.lanes > 0 and e.lanes % REGISTER == 0
+    if e.target.avx512 and fills and (not ftz or name in ("add", "sub")):
+        return _by_instructions(e, name, xs, mode)
+    return directed_float(e, name, xs, mode, ftz)
 
 
 @elementwise("add.fp", "sub.fp", "mul.fp", "fma.fp")
