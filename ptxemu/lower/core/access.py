@@ -334,6 +334,11 @@ def failing(ctx: Context, found: Access, addresses: Callable[[], str], kept: Ran
     return ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(found.mask), wild)
 
 
+def outside_arena(ctx: Context, addresses: str, size: int) -> str:
+    """i32: the lanes at whose address no word of a size is in device memory, or that are not aligned."""
+    return outside(ctx, addresses, _start(ctx, "global"), _limit(ctx, "global", 0, size), size.bit_length() - 1)
+
+
 def verify(ctx: Context, found: Access, addresses: str) -> None:
     """Test every active lane of a vector of addresses; the runtime raises the fault."""
     failed = ctx.scalar.icmp("ne", f"i{LANES}", failing(ctx, found, lambda: addresses), "0")

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ptxemu.ir.ops import Op, Reg
 
 
 @dataclass(slots=True)
+class Neighbours:
+    """Loads of words side by side, in this order (lower/memory/neighbours.py); an i1 whether the first in the program has loaded
+    for all, and what it has."""
+
+    ops: Sequence[Op]
+    together: str = ""
+    loaded: dict[Op, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Pairs:
     """Ops that are lowered together (lower/memory/pairs.py): the second of each first and the first of each second, and what
-    loads of the second kind have got already."""
+    loads of the second kind have got already. And loads that have neighbours."""
 
     second: dict[Op, Op] = field(default_factory=dict)
     first: dict[Op, Op] = field(default_factory=dict)
     loaded: dict[Op, str] = field(default_factory=dict)
+    neighbours: Mapping[Op, Neighbours] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,14 +32,16 @@ from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.reach import foresee
 from ptxemu.lower.core.runs import as_expected, expected, first_addresses, in_groups
 from ptxemu.lower.core.telling import admit, admit_load, tell_release
-from ptxemu.lower.memory import ahead, at_once, consecutive, halves, pairs, runs, strided, twins, windows
+from ptxemu.lower.memory import ahead, at_once, consecutive, halves, neighbours, pairs, runs, strided, twins, windows
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
 
 
 def pairs_of(ctx: Context, ops: Sequence[Op]) -> Pairs:
-    """The loads and stores among some ops, lowered one after another, that are lowered in pairs."""
-    return pairs.pairs_of(ctx, ops, {load, store})
+    """The loads and stores among some ops, lowered one after another, that are lowered in pairs, or four loads at a time."""
+    found = pairs.pairs_of(ctx, ops, {load, store})
+    found.neighbours = neighbours.neighbours_of(ctx, ops, {load})
+    return found
 
 
 # ---------------------------------------------------------------- loads
@@ -117,6 +119,8 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
     whole = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
     if ctx.checking and not found.safe:
         values = lanes()
+    elif found.op in ctx.pairs.neighbours:
+        values = neighbours.load(ctx, found, lambda: lanes(rare=False))
     elif count == 1 and strided.serves(ctx, found, kind.bytes):
         values = ctx.when(strided.test(ctx, found), lambda: [strided.load(ctx, found, bits)], lanes, types, likely=True)
     elif formed is not None:
