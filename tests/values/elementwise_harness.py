@@ -14,12 +14,14 @@ import numpy as np
 
 from ptxemu import _runtime
 from ptxemu.check.modifiers import sort_modifiers
+from ptxemu.driver.jit import target_of
 from ptxemu.ir.ops import Imm, Op, Reg, Vec
 from ptxemu.ir.types import PRED, TYPES, ScalarType
 from ptxemu.isa import rows
 from ptxemu.isa.operands import OperandPattern
 from ptxemu.lower.core.emit import ELEMENTWISE, SPELLED, Emitter
 from ptxemu.lower.core.registry import lowerings
+from ptxemu.lower.core.target import Target
 
 lowerings()
 llvm.initialize_all_targets()
@@ -42,8 +44,9 @@ class Form:
 
 
 class ArrayEmitter(Emitter):
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, target: Target) -> None:
         super().__init__(lanes)
+        self.target = target
         self.slots: list[str] = []
 
     def temporary(self, type: str) -> str:
@@ -117,10 +120,10 @@ def _store(e: Emitter, index: int, kind: ScalarType, value: str) -> None:
     e.stmt(f"store {e.ty(memory)} {value}, ptr {address}, align 1")
 
 
-def module_parts(form: Form, lanes: int, name: str) -> tuple[set[str], str, Op]:
+def module_parts(form: Form, lanes: int, name: str, target: Target) -> tuple[set[str], str, Op]:
     """What the module of a form declares and defines besides, and its function."""
     op = make_op(form)
-    e = ArrayEmitter(lanes)
+    e = ArrayEmitter(lanes, target)
     sources = []
     constants = dict(form.immediates)
     for i, kind in enumerate(op.src_types):
@@ -175,7 +178,7 @@ class Code:
 def compiled(form: Form, cpu: str = "") -> Code:
     """Both widths in one module, which takes LLVM two thirds of the time of two."""
     names = {lanes: f"of_{lanes}" for lanes in WIDTHS}
-    declared, functions, ops = zip(*(module_parts(form, lanes, name) for lanes, name in names.items()), strict=True)
+    declared, functions, ops = zip(*(module_parts(form, lanes, name, target_of(cpu or None)) for lanes, name in names.items()))
     module = llvm.parse_assembly("\n".join([*sorted(set().union(*declared)), *functions]))
     module.verify()
     machine = target_machine(cpu)

@@ -10,21 +10,25 @@ import llvmlite.binding as llvm
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from ptxemu.driver.jit import target_of
 from ptxemu.isa import rows
 from ptxemu.isa.table import Row
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.registry import lowerings
+from ptxemu.lower.core.target import Target
 from tests.values.elementwise_harness import Form, module_parts, target_machine
 
 TARGETS = {
     "x86-64-v2": ("x86-64-v2", "x86_64-unknown-linux-gnu"),
     "x86-64-v3": ("x86-64-v3", "x86_64-unknown-linux-gnu"),
+    "x86-64-v4": ("x86-64-v4", "x86_64-unknown-linux-gnu"),
     "aarch64": ("generic", "aarch64-unknown-linux-gnu"),
 }
 # What LLVM calls where a processor lacks an instruction, and the runtime's own functions.
 LIBRARY = {
     "x86-64-v2": {"fmaf", "fma", "__extendhfsf2", "__truncsfhf2", "pe_round"},
     "x86-64-v3": {"pe_round"},
+    "x86-64-v4": {"pe_round"},
     "aarch64": {"pe_round"},
 }
 CONSTANTS = {"lop3": ((3, 0xE8),)}
@@ -85,9 +89,10 @@ def test_only_known_symbols(lowering: str, target: str) -> None:
     """All forms of one lowering in one module, scalar and warp-wide."""
     bodies: list[str] = []
     declarations: set[str] = set()
+    assumed = Target(frozenset()) if target == "aarch64" else target_of(target)
     for row in (row for row in ELEMENTWISE_ROWS if row.lower == lowering):
         for form, lanes in product(forms(row), (0, 32)):
-            declared, body, _op = module_parts(form, lanes, f"f{len(bodies)}")
+            declared, body, _op = module_parts(form, lanes, f"f{len(bodies)}", assumed)
             declarations |= declared
             bodies.append(body)
     text = "\n".join([*sorted(declarations), *bodies])
