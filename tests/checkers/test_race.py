@@ -31,6 +31,7 @@ WIDE = "shl.b32 %r3, %r1, 3; mov.u64 %rd4, 5; st.shared.u64 [%r3], %rd4;"
 ROWS = "and.b32 %r3, %r1, 15; shl.b32 %r3, %r3, 2;"  # a word for all threads with the same column of 16
 HALF = "shr.u32 %r3, %r1, 4; shl.b32 %r3, %r3, 2;"  # and one for each row
 PADDED = "shr.u32 %r4, %r1, 4; add.u32 %r3, %r4, %r1; shl.b32 %r3, %r3, 2;"  # a free word behind 16: a warp's lie among 33
+FOURS = "and.b32 %r4, %r1, 3; add.u32 %r3, %r1, %r1; sub.u32 %r3, %r3, %r4; shl.b32 %r3, %r3, 2;"  # words, and as many between
 LAST_OF_WARP = "setp.eq.u32 %p1, %r1, 31; @%p1 st.shared.u32 [%r3], %r1;"
 NINE = """and.b32 %r4, %r1, 1; shr.u32 %r5, %r1, 1; and.b32 %r5, %r5, 7; add.u32 %r4, %r4, %r5; shl.b32 %r3, %r4, 4;
 mul.wide.u32 %rd4, %r4, 16; add.u64 %rd4, %rd1, %rd4;"""  # nine words for a warp, 16 bytes from one to the next
@@ -122,6 +123,7 @@ ORDERED = [
     f"{WIDE} ld.shared.u64 %rd4, [%r3]; and.b32 %r5, %r3, 255; bar.sync 0; ld.shared.u64 %rd4, [%r5]; bar.sync 0; {WIDE}",
     f"{OWN} bar.sync 0; {ROWS} ld.shared.u32 %r4, [%r3]; {HALF} ld.shared.u32 %r4, [%r3]; bar.sync 0; {OWN}",
     f"{EVERYWHERE} bar.sync 0; {EVERYWHERE}",
+    f"{FOURS} ld.shared.u32 %r5, [%r3]; st.shared.u32 [%r3+16], %r5; ld.shared.u32 %r5, [s]",
     f"{PADDED} st.shared.u32 [%r3], %r1; bar.sync 0; ld.shared.u32 %r4, [%r3+136]; bar.sync 0; {LAST_OF_WARP}",
     f"{OWN} bar.sync 0; {NINE} {'ld.shared.u32 %r6, [%r3]; ld.global.u32 %r6, [%rd4];' * 2} bar.sync 0; st.shared.u32 [s], %r6",
     f"{OWN} bar.sync 0; {NEXT}; bar.sync 0; st.shared.u32 [%r3], %r4",
