@@ -254,10 +254,43 @@ void pe_order_follow(block *b, uint32_t warp, uint64_t time, bool locks) {
   tell_code(b, warp);
 }
 
+/* Whether a word was released by one of its last updates, or is by that under way: it follows what these have found already. */
+static bool is_own(const warp_state *s, uint64_t time) { return time == s->own || time - s->updates < s->end - s->updates; }
+
+/* Keep it, and what was kept before. The times of a word grow, so that who reads what another worker has left there follows it,
+ * whichever came first; where lanes have one word, one of them keeps it. */
+static uint64_t keep_release(pe_order *order, uint64_t *at, uint64_t time, bool alone) {
+  uint64_t known = __atomic_load_n(at, __ATOMIC_ACQUIRE), now = time;
+  if (alone) {
+    __atomic_store_n(at, time, __ATOMIC_RELAXED);
+    return known;
+  }
+  do {
+    if (known == time) break;
+    now = known < time ? time : pe_order_next_time(order);
+  } while (!__atomic_compare_exchange_n(at, &known, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+  return known;
+}
+
+uint64_t pe_order_release_word(pe_order *order, const warp_state *s, uint64_t word, uint64_t time, bool alone) {
+  uint64_t *at = pe_shadow_make(&order->released, word), known = at ? keep_release(order, at, time, alone) : time;
+  return at && (known == time || is_own(s, known)) ? 0 : known;
+}
+
+/* One that takes a lock follows what it found only from a fence on, and may have written nothing. */
+void pe_order_updated(pe_order *order, block *b, uint32_t warp, uint64_t time) {
+  warp_state *s = &b->warp[warp];
+  if (s->locks || time != s->end) s->updates = time;
+  s->end = s->locks ? time : time + 1;
+  if (!s->reads) return;
+  s->own = time;
+  if (!b->alone || atomic_load(&order->overlapped)) s->hides = time;
+}
+
 /* There is a fence behind the locks that the warp has taken. */
 static void acquire(warp_state *s) { advance(&s->known.time, s->locked); }
 
-static uint64_t released_at(pe_order *order, uint64_t word) {
+uint64_t pe_order_released_at(pe_order *order, uint64_t word) {
   const uint64_t *time = pe_shadow_find(&order->released, word);
   return time ? __atomic_load_n(time, __ATOMIC_ACQUIRE) : 0;
 }
@@ -286,8 +319,12 @@ void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
   if (s->meets_grid) advance(&s->known.time, __atomic_load_n(&order->time, __ATOMIC_RELAXED));
   s->leaves = NULL;
   s->meets_grid = false;
-  PE_FOR_LANES(i, s->reads) follow(s, __atomic_load_n(&order->released.numbers[s->word[i]], __ATOMIC_ACQUIRE), s->locks);
+  PE_FOR_LANES(i, s->reads) {
+    uint64_t time = __atomic_load_n(&order->released.numbers[s->word[i]], __ATOMIC_ACQUIRE);
+    if (!is_own(s, time)) follow(s, time, s->locks);
+  }
   s->reads = 0;
+  s->own = 0;
   tell_code(b, warp);
 }
 
@@ -463,6 +500,9 @@ bool pe_order_is_before(pe_order *order, const block *b, uint32_t warp, uint32_t
   bool ordered = pe_order_is_released(order, b, before, &s->known);
   pthread_mutex_unlock(&order->mutex);
   if (ordered || !(before & PE_STAMP_STRONG)) return ordered;
-  uint64_t released = released_at(order, word); /* a strong write, which was released itself */
-  return released && released <= (own ? pe_own_time(&s->known) : s->known.time);
+  /* a strong write, which was released itself */
+  uint64_t released = pe_order_released_at(order, word);
+  uint64_t known = own ? pe_own_time(&s->known) : s->known.time;
+  if (!own || other != warp) advance(&known, s->hides);
+  return released && released <= known;
 }

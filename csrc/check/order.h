@@ -59,13 +59,16 @@ typedef struct pe_meeting {
 typedef struct pe_order_warp {
   pe_stamp floor; /* accesses of this CTA with lesser stamps come before that */
   uint32_t clock;
-  bool unsettled;                  /* of the next three, one is not none */
-  bool meets_grid;                 /* it waits for the barrier of a grid */
-  pe_meeting *leaves;              /* the meeting that it waits for */
-  uint32_t reads;                  /* lanes whose last access was strong: they follow who releases there until it is done */
-  bool locks;                      /* by that access they take locks */
-  uint64_t locked;                 /* the last time that one who takes a lock has found there */
-  bool has_fenced;                 /* there is `fenced` */
+  bool unsettled;        /* of the next three, one is not none */
+  bool meets_grid;       /* it waits for the barrier of a grid */
+  pe_meeting *leaves;    /* the meeting that it waits for */
+  uint32_t reads;        /* lanes whose last access was strong: they follow who releases there until it is done */
+  bool locks;            /* by that access they take locks */
+  uint64_t own;          /* when these lanes have released their words themselves, or 0 */
+  uint64_t updates, end; /* all releases from one of these times on, before the other, are updates of its own */
+  uint64_t hides;        /* when it last released words in which others, at the same time, may have left their stamps */
+  uint64_t locked;       /* the last time that one who takes a lock has found there */
+  bool has_fenced;       /* there is `fenced` */
   bool has_inner[PE_INNER_SCOPES]; /* and `inner`: a fence of that scope has come since */
   uint64_t released;               /* when that was last released, or 0 */
   pe_knowledge known, fenced;      /* now, of the warps of the CTA, and at the last fence */
@@ -137,6 +140,16 @@ void pe_order_follow(pe_order_block *b, uint32_t warp, uint64_t time, bool locks
 
 /* Everybody may learn what the last fence has put in order; the time of that, a new one for each strong write, or 0. */
 uint64_t pe_order_release(pe_order *order, pe_order_block *b, uint32_t warp);
+
+/* A word is released at a time by a warp; when it was before, by others or by what did not follow these, or 0. `alone`: no other
+ * worker is there. */
+uint64_t pe_order_release_word(pe_order *order, const pe_order_warp *s, uint64_t word, uint64_t time, bool alone);
+
+/* When a word was last released, or 0. */
+uint64_t pe_order_released_at(pe_order *order, uint64_t word);
+
+/* Lanes have updated words and released them at a time: those of `reads`, and others in shared memory. */
+void pe_order_updated(pe_order *order, pe_order_block *b, uint32_t warp, uint64_t time);
 
 /* Whether an access of a word was made by this CTA; the warp's clock then. */
 bool pe_order_is_own(const pe_order_block *b, pe_stamp before, uint32_t *clock);

@@ -66,6 +66,9 @@ void pe_periods_free(pe_order *order);
 
 /* ---- order_releases.c ---- */
 
+/* A time after all that there were. */
+static inline uint64_t pe_order_next_time(pe_order *order) { return __atomic_add_fetch(&order->time, 1, __ATOMIC_ACQ_REL); }
+
 void pe_releases_free(pe_releases *r);
 
 /* Who follows what threads of its CTA or its cluster have released to each other alone knows it, and so do all to whom it releases

@@ -56,17 +56,14 @@ static bool add_release(pe_releases **list, const pe_order_block *b, const pe_kn
   return true;
 }
 
-/* A time after all that there were. */
-static uint64_t next_time(pe_order *order) { return __atomic_add_fetch(&order->time, 1, __ATOMIC_ACQ_REL); }
-
 uint64_t pe_order_release(pe_order *order, pe_order_block *b, uint32_t warp) {
   pe_order_warp *s = &b->warp[warp];
   bool any = s->has_fenced || s->has_inner[PE_SCOPE_CTA] || s->has_inner[PE_SCOPE_CLUSTER];
   if (!any || b->blind) return s->released;
-  if (s->released) return s->released = next_time(order);
+  if (s->released) return s->released = pe_order_next_time(order);
   pe_require_stack();
   pthread_mutex_lock(&order->mutex);
-  uint64_t time = next_time(order);
+  uint64_t time = pe_order_next_time(order);
   pe_period *first = pe_period_of(order, b->periods[0]);
   b->blind |= !first;
   if (first && s->has_fenced) b->blind |= !add_release(&first->releases, b, &s->fenced, time);

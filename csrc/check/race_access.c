@@ -3,12 +3,12 @@
 #include "race_runs.h"
 #include "place.h"
 
-void pe_race_release(const pe_race_use *u, uint64_t word) {
-  pe_shadow *released = &u->checker->race.order.released;
-  uint64_t *time = pe_shadow_make(released, word), known = time ? __atomic_load_n(time, __ATOMIC_RELAXED) : UINT64_MAX;
-  while (known < u->release &&
-         !__atomic_compare_exchange_n(time, &known, u->release, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-  }
+void pe_race_release(pe_race_use *u, uint64_t word) {
+  pe_order *order = &u->checker->race.order;
+  if (u->release)
+    pe_race_meet(u, pe_order_release_word(order, u->s, word, u->release, u->shared));
+  else if (u->harmless.strong && u->event->kind == PE_UPDATE && !(u->event->order & PE_ASYNC))
+    pe_race_meet(u, pe_order_released_at(order, word));
 }
 
 /* ---- lanes side by side ---- */
@@ -44,21 +44,26 @@ PE_WIDEST PE_UNWATCHED static bool passes_as_run(pe_race_use *u, uint32_t mask) 
 /* ---- an access ---- */
 
 /* Lanes with a strong read follow who releases there until they are done: in shared memory nobody does any more. */
-static void keep_reads(const pe_race_use *u, uint32_t mask) {
-  uint64_t last = 0;
-  u->s->unsettled = true;
-  u->s->locks = u->event->order & PE_LOCK;
+static void keep_reads(pe_race_use *u, uint32_t mask) {
   u->s->reads = 0;
   PE_FOR_LANES(lane, mask) {
     uint64_t address;
     bool shared;
     if (!pe_race_locate(u->w, u->event, lane, u->event->size, &address, &shared)) continue;
-    const uint64_t *time = shared ? pe_shadow_find(&u->checker->race.order.released, address) : NULL;
-    if (time && *time > last) last = *time;
+    const uint64_t *time = shared && !u->release ? pe_shadow_find(&u->checker->race.order.released, address) : NULL;
+    if (time) pe_race_meet(u, *time);
     if (!shared) u->s->reads |= 1u << lane;
     u->s->word[lane] = (address - u->checker->race.writes.base) / 4;
   }
-  pe_order_follow(u->b, u->w->warpid, last, u->s->locks);
+}
+
+/* What strong reads follow: who had released their words before an update has released them itself, or before they are done. */
+static void follow(pe_race_use *u, uint32_t mask) {
+  if (!u->follows) keep_reads(u, mask);
+  u->s->unsettled = u->s->reads;
+  u->s->locks = u->event->order & PE_LOCK;
+  if (u->release) pe_order_updated(&u->checker->race.order, u->b, u->w->warpid, u->release);
+  pe_order_follow(u->b, u->w->warpid, u->met, u->s->locks);
 }
 
 /* Word by word. */
@@ -89,5 +94,5 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   uint32_t lanes = mask;
   if (!u.proxied) mask = pe_race_look_at_words(&u, mask);
   if (mask) visit(&u, mask); /* what it does waits for all stamps that the lanes have left */
-  if (u.harmless.strong && event->kind & PE_READ && !u.follows) keep_reads(&u, lanes);
+  if (u.harmless.strong && event->kind & PE_READ) follow(&u, lanes);
 }

@@ -35,6 +35,7 @@ typedef struct pe_race_use {
   bool beside;      /* other workers may be there at the same time */
   bool follows;     /* what it follows as a strong read is known, or will be */
   uint64_t release; /* the time at which it releases its words, or 0 */
+  uint64_t met;     /* the last time at which others had released those that it has looked at */
 } pe_race_use;
 
 PE_INLINE bool pe_is_harmless(const pe_harmless *h, pe_stamp before, pe_stamp now) {
@@ -141,7 +142,7 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
   }
   u->checker = checker, u->b = b, u->w = w, u->s = s;
   u->code = &b->stamping[w->warpid];
-  u->release = 0;
+  u->release = u->met = 0;
   u->follows = false;
   u->writes = kind & PE_WRITE;
   u->proxied = order & (PE_BULK | PE_PROXY);
@@ -157,8 +158,10 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
 
 /* ---- race_access.c ---- */
 
-/* A word is released by a strong write behind a fence: the access has a `release`. */
-void pe_race_release(const pe_race_use *u, uint64_t word);
+/* A word is released by a strong write, if that is behind a fence: the access has a `release`; and met by an update. */
+void pe_race_release(pe_race_use *u, uint64_t word);
+
+static inline void pe_race_meet(pe_race_use *u, uint64_t time) { u->met = time > u->met ? time : u->met; }
 
 /* ---- race_scopes.c ---- */
 

@@ -13,9 +13,14 @@ typedef struct window {
   uint64_t first, size;
 } window;
 
-/* Words of lanes, as places among all stamps: one word of each, or, of lanes that are not there, that of the first that is. */
+/* Whether lanes that write one word do so one after another: then the last has seen what the others have done. */
+PE_INLINE bool have_turns(const pe_race_use *u) { return u->writes && u->harmless.strong; }
+
+/* Words of lanes, as places among all stamps: one word of each, or, of lanes that are not there, that of a `usual`
+ * one: the last that is, if lanes have turns, or the first. */
 typedef struct words {
   _Alignas(64) uint64_t index[PE_WARP_LANES], lane[PE_WARP_LANES];
+  uint64_t usual;
 } words;
 
 PE_INLINE pe_stamps stamps_at(const uint64_t *first) { return *(const pe_stamps *)first; }
@@ -29,7 +34,7 @@ PE_INLINE bool any(pe_stamps bits) {
 /* Whether all lanes have whole words in a window, and none of them in others. */
 PE_INLINE bool are_words(const pe_memory_event *e, uint32_t mask, window in, const window *out, uint32_t count,
                          uint64_t plus, words *all) {
-  uint64_t lane = (uint64_t)__builtin_ctz(mask), first = e->address[lane], last = in.size - e->size;
+  uint64_t lane = all->usual, first = e->address[lane], last = in.size - e->size;
   pe_stamps wild = {0}, lanes = *(const pe_stamps *)pe_lanes_of_words[0].of;
   if (in.size < e->size) return false;
   for (uint32_t i = 0; i < PE_WARP_LANES; i += PE_STAMPS, lanes += PE_STAMPS) {
@@ -102,6 +107,17 @@ PE_INLINE void gather(const pe_stamp *from, const words *all, pe_stamp to[PE_WAR
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) to[i] = from[all->index[i]];
 }
 
+/* Where lanes have one word, the stamp of the last stays, if `in_turn`, or else that of the first. */
+PE_INLINE void scatter(pe_stamp *to, const words *all, const pe_stamp from[PE_WARP_LANES], bool in_turn) {
+  if (in_turn) {
+#pragma GCC unroll 32
+    for (uint32_t i = 0; i < PE_WARP_LANES; i++) to[all->index[i]] = from[i];
+  } else {
+#pragma GCC unroll 32
+    for (uint32_t i = PE_WARP_LANES; i-- > 0;) to[all->index[i]] = from[i];
+  }
+}
+
 /* The lanes whose stamps are not those that they have left. */
 PE_INLINE uint32_t lost(const found *f) {
   uint32_t lanes = 0;
@@ -122,47 +138,34 @@ PE_WIDEST PE_UNWATCHED static uint32_t look(const pe_race_use *u, uint32_t mask,
   gather(others, all, f.others);
   if (!pass(u, all, &f, &stay)) return mask;
   if (stay) return 0;
-#pragma GCC unroll 32
-  for (uint32_t i = PE_WARP_LANES; i-- > 0;) own[all->index[i]] = f.now[i];
-  if (!u->writes || u->harmless.strong) return 0;
+  bool in_turn = have_turns(u);
+  scatter(own, all, f.now, in_turn);
+  if (!u->writes || in_turn) return 0;
   gather(own, all, f.own);
   return lost(&f);
 }
 
-/* When words were released: the first of these times and the last one. */
-typedef struct times {
-  uint64_t first, last;
-} times;
-
-PE_WIDEST PE_UNWATCHED static times released(const pe_race_use *u, const words *all) {
+/* When words were last released. */
+PE_WIDEST PE_UNWATCHED static uint64_t released(const pe_race_use *u, const words *all) {
   _Alignas(64) uint64_t time[PE_WARP_LANES];
   gather(u->checker->race.order.released.numbers, all, time);
-  times found = {UINT64_MAX, 0};
-  for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
-    found.first = time[i] < found.first ? time[i] : found.first;
-    found.last = time[i] > found.last ? time[i] : found.last;
-  }
-  return found;
-}
-
-/* Strong reads follow who releases there until they are done: in shared memory nobody does any more. */
-static void keep_reads(const pe_race_use *u, uint32_t mask, const words *all, uint64_t time) {
-  pe_order_warp *s = u->s;
-  if (u->shared) return pe_order_follow(u->b, u->w->warpid, time, u->event->order & PE_LOCK);
-  s->unsettled = true;
-  s->locks = u->event->order & PE_LOCK;
-  s->reads = mask;
-  memcpy(s->word, all->index, sizeof s->word);
+  uint64_t last = 0;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) last = time[i] > last ? time[i] : last;
+  return last;
 }
 
 /* What strong accesses of words put in an order; those of `rest` are still to be looked at. */
 static void put_in_order(pe_race_use *u, uint32_t mask, uint32_t rest, const words *all, uint64_t plus) {
-  times at = u->shared || u->release ? released(u, all) : (times){0};
-  if (at.first < u->release)
+  if (u->release)
     PE_FOR_LANES(lane, mask & ~rest) pe_race_release(u, u->event->address[lane] + plus);
-  uint64_t time = at.last > u->release ? at.last : u->release;
   u->follows = u->event->kind & PE_READ;
-  if (u->follows) keep_reads(u, mask, all, time);
+  if (!u->follows) return;
+  if (u->shared) {
+    if (!u->release) pe_race_meet(u, released(u, all));
+  } else {
+    u->s->reads = mask;
+    memcpy(u->s->word, all->index, sizeof u->s->word);
+  }
 }
 
 /* ---- few lanes anywhere, a word each ---- */
@@ -247,16 +250,14 @@ PE_UNWATCHED uint32_t pe_race_look_in_shared(const pe_race_use *u, uint32_t mask
 PE_UNWATCHED static void put_shared_in_order(pe_race_use *u, uint32_t mask, uint32_t rest) {
   const pe_memory_event *e = u->event;
   const uint64_t *released = u->checker->race.order.released.numbers;
-  uint64_t plus = u->w->shared_base - u->checker->race.writes.base, last = u->release, first = UINT64_MAX;
+  uint64_t plus = u->w->shared_base - u->checker->race.writes.base;
   PE_FOR_LANES(lane, mask & ~rest) {
-    uint64_t time = released[(e->address[lane] + plus) / 4];
-    last = time > last ? time : last;
-    first = time < first ? time : first;
+    if (u->release)
+      pe_race_release(u, e->address[lane] + u->w->shared_base);
+    else
+      pe_race_meet(u, released[(e->address[lane] + plus) / 4]);
   }
-  if (first < u->release)
-    PE_FOR_LANES(lane, mask & ~rest) pe_race_release(u, e->address[lane] + u->w->shared_base);
-  u->follows = e->kind & PE_READ && !rest;
-  if (u->follows) pe_order_follow(u->b, u->w->warpid, last, e->order & PE_LOCK);
+  u->follows = !rest;
 }
 
 uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
@@ -274,6 +275,7 @@ uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
     return rest;
   }
   if (!u->harmless.strong && e->size == 4 && __builtin_popcount(mask) <= FEW) return look_at_each(u, mask);
+  all.usual = have_turns(u) ? PE_LAST_LANE(mask) : (uint64_t)__builtin_ctz(mask);
   if (!(shared ? are_shared_words(u, mask, &all) : are_global_words(u, mask, &all))) return mask;
   for (uint64_t word = 0; word < e->size / 4; word++) rest |= look(u, mask, &all, word);
   if (u->harmless.strong) put_in_order(u, mask, rest, &all, plus);
@@ -306,6 +308,13 @@ PE_WIDEST PE_UNWATCHED static bool pass_all(const pe_race_use *u, uint32_t lane,
 
 /* ---- lanes with any bytes ---- */
 
+/* Whether an access that was before comes before this one.  An update follows whose value it reads, unless a fence is asked for. */
+static bool is_before(const pe_race_use *u, uint32_t lane, uint64_t word, pe_stamp before) {
+  bool follows = u->event->kind & PE_READ && !(u->event->order & PE_LOCK);
+  if (follows) pe_order_follow(u->b, u->w->warpid, u->met, false);
+  return pe_order_is_before(&u->checker->race.order, u->b, u->w->warpid, lane, before, word);
+}
+
 /* Tell of an access that was before, if nothing puts it there. */
 static void consider(const pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp now, pe_stamp before,
                      bool is_read) {
@@ -313,8 +322,7 @@ static void consider(const pe_race_use *u, uint32_t lane, uint64_t address, uint
   bool harmless = pending ? before & u->harmless.strong : pe_is_harmless(&u->harmless, before, now);
   if (harmless && !pending && u->checker->race.scoped) harmless = !pe_race_is_beyond_scope(u, before);
   if (!(before & now & PE_STAMP_BYTES)) return;
-  bool ordered =
-      harmless || (!pending && pe_order_is_before(&u->checker->race.order, u->b, u->w->warpid, lane, before, word));
+  bool ordered = harmless || (!pending && is_before(u, lane, word, before));
   bool equal = !ordered && !is_read && pe_race_is_equal_write(u, lane, address, before);
   if (!ordered)
     pe_race_tell(u, lane, address, before, is_read ? PE_RACE_WITH_READ : equal ? PE_RACE_EQUAL : 0);
@@ -361,21 +369,18 @@ static bool leave_beside(const pe_race_use *u, uint64_t word, pe_stamp *own, pe_
 }
 
 /* Leave a stamp at a word, and look at those that were there. */
-static void leave(const pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp *own, pe_stamp now) {
+static void leave(pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp *own, pe_stamp now) {
   pe_stamp before = __atomic_load_n(own, __ATOMIC_ACQUIRE);
-  if (pe_is_kept(before, now)) {
-    if (u->release) pe_race_release(u, word);
-    return;
-  }
+  if (pe_is_kept(before, now)) return pe_race_release(u, word);
   bool all = before == PE_STAMP_SPLIT ? (now & PE_STAMP_BYTES) == PE_STAMP_BYTES : !(before & PE_STAMP_BYTES & ~now);
   if (all && u->writes) before = exchange(u, own, now);
-  if (u->release) pe_race_release(u, word);
+  pe_race_release(u, word);
   if (u->writes) consider_all(u, lane, address, word, now, before, false);
   if (all ? !u->writes : !leave_beside(u, word, own, before, now)) __atomic_store_n(own, now, __ATOMIC_RELAXED);
 }
 
 /* What a lane does at one word. */
-static inline void visit(const pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, uint32_t how) {
+static inline void visit(pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, uint32_t how) {
   uint64_t first = address > word ? address - word : 0, end = address + u->event->size - word;
   uint64_t bytes = 0xf << first & (end < 4 ? (1u << end) - 1 : 0xf);
   pe_stamp now = (u->stamp + lane * PE_STAMP_LANE) | bytes << PE_STAMP_BYTES_AT;
