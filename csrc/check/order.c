@@ -44,6 +44,8 @@ void pe_order_end(pe_order *order) {
 
 /* ---- launches ---- */
 
+static uint64_t time_now(const pe_order *order) { return __atomic_load_n(&order->time, __ATOMIC_ACQUIRE); }
+
 static uint32_t new_number(const pe_order *order) { return order->launches ? order->launches->number + 1 : 1; }
 
 bool pe_order_begun(pe_order *order, const pe_config *config) {
@@ -56,9 +58,11 @@ bool pe_order_begun(pe_order *order, const pe_config *config) {
   launch *made = malloc(sizeof *made + count * sizeof *made->beside);
   if (made) {
     *made = (launch){.next = order->launches, .config = config, .number = new_number(order), .oldest = order->next};
+    made->began = time_now(order);
     for (const pe_order_launch *l = order->launches; l; l = l->next) {
       made->beside[made->count++] = l->number;
       made->oldest = l->oldest < made->oldest ? l->oldest : made->oldest;
+      made->began = l->began < made->began ? l->began : made->began;
     }
     order->launches = made;
   }
@@ -219,6 +223,7 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *fi
   forget_barriers(b);
   b->warps = w->launch->warps;
   b->alone = w->launch->workers == 1;
+  b->began = time_now(order);
   b->blind = false;
   memset(b->has_inner, 0, sizeof b->has_inner);
   b->proxied = (pe_knowledge){.common = 0};
@@ -316,7 +321,7 @@ void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
     learn(&s->known, &s->leaves->known, b->warps);
     if (s->leaves->arrived == b->warps) leave_together(order, b, warp);
   }
-  if (s->meets_grid) advance(&s->known.time, __atomic_load_n(&order->time, __ATOMIC_RELAXED));
+  if (s->meets_grid) advance(&s->known.time, time_now(order));
   s->leaves = NULL;
   s->meets_grid = false;
   PE_FOR_LANES(i, s->reads) {
@@ -500,9 +505,9 @@ bool pe_order_is_before(pe_order *order, const block *b, uint32_t warp, uint32_t
   bool ordered = pe_order_is_released(order, b, before, &s->known);
   pthread_mutex_unlock(&order->mutex);
   if (ordered || !(before & PE_STAMP_STRONG)) return ordered;
-  /* a strong write, which was released itself */
+  /* a strong write, which was released itself, if not before it could be */
   uint64_t released = pe_order_released_at(order, word);
-  uint64_t known = own ? pe_own_time(&s->known) : s->known.time;
+  uint64_t began = own ? b->began : b->launch->began, known = own ? pe_own_time(&s->known) : s->known.time;
   if (!own || other != warp) advance(&known, s->hides);
-  return released && released <= known;
+  return released > began && released <= known;
 }

@@ -89,6 +89,7 @@ typedef struct pe_order_block {
   uint32_t oldest; /* the first period of its cluster */
   uint64_t met[2]; /* of the first: when threads released what came before phases of barrier.cluster, in turn */
   uint32_t warps;
+  uint64_t began;                  /* the time of releases when it began */
   bool blind;                      /* there was no memory: nothing is known of it any more */
   bool alone;                      /* no other thread runs CTAs of the launch */
   bool has_inner[PE_INNER_SCOPES]; /* its warps have released something in a scope alone */

@@ -26,6 +26,7 @@ typedef struct pe_order_launch {
   struct pe_order_launch *next;
   const pe_config *config;
   uint32_t number, oldest, count;
+  uint64_t began;    /* the time of releases when it began, or the first of these */
   uint32_t beside[]; /* numbers of those that had begun and not ended when it began */
 } pe_order_launch;
 

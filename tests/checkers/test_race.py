@@ -458,6 +458,32 @@ def test_reads_of_rows(device: ptxemu.Device, distance: int) -> None:
     assert bool(found(device, late, device.empty(64, np.uint32, "x"), y)) == (distance != 64)
 
 
+RELEASED = {
+    "shared": ("cvt.u32.u64 %r3, %rd2; xor.b32 %r4, %r3, 4;", "red.shared.add.u32 [%r3], 1;", "ld.shared.u32 %r5, [%r4];"),
+    "global": ("add.u64 %rd4, %rd1, %rd2; xor.b64 %rd5, %rd4, 4;", "red.global.add.u32 [%rd4], 1;", "ld.global.u32 %r5, [%rd5];"),
+}
+"""The words of a thread and of another one of its warp; an update of the first; a read of the second."""
+
+
+@pytest.mark.parametrize("space", RELEASED)
+def test_releases_of_launches_before_are_forgotten(device: ptxemu.Device, space: str) -> None:
+    """What another launch has released there is no release of what this one writes."""
+    words, update, read = RELEASED[space]
+    x, racy = device.to_device(np.zeros(64, np.uint32), "x"), program(f"{words} {update} {read}", SHARED)
+    alone = [str(one) for one in found(device, racy, x, 0)]
+    assert alone and found(device, program(f"{words} bar.sync 0; {update}", SHARED), x, 0) == []
+    assert [str(one) for one in found(device, racy, x, 0)] == alone
+
+
+def test_releases_of_blocks_before_are_forgotten() -> None:
+    """Block 0 releases words of its shared memory, block 1 does not."""
+    words, update, read = RELEASED["shared"]
+    text = program(f"{words} setp.ne.u32 %p1, %r2, 0; @%p1 bra REST; bar.sync 0; {update} exit; REST: {update} {read}", SHARED)
+    with ptxemu.Device(memory="64 MiB", check="race", workers=1) as one_worker:
+        seen = found(one_worker, text, 0, 0, grid=2)
+    assert [(one.block[0], one.count) for one in seen] == [(1, 32)]
+
+
 ROLES = {"shared": ("shr.u32 %r3, %r1, 5;", "s", 1, 96), "global": ("mov.u32 %r3, %r2;", "%rd1", 3, 32)}
 """The role of a warp, which is one of a block, or alone in its own; a base; grid and block."""
 HANDED = """{role} and.b32 %r4, %r1, 31; setp.ne.u32 %p1, %r4, 0; @%p1 bra DONE; setp.eq.u32 %p2, %r3, 1; @%p2 bra BETWEEN;
