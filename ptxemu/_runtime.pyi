@@ -268,6 +268,7 @@ class Lib:
     PE_PERIOD_BITS: Final[int]
     PE_PERIOD_CLOCKS: Final[int]
     PE_PHASE_AT: Final[int]
+    PE_POSITIONS: Final[int]
     PE_PROXY: Final[int]
     PE_QUIET_RANGES: Final[int]
     PE_RANGES: Final[int]

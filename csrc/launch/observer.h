@@ -91,10 +91,12 @@ typedef struct pe_range {
   uint64_t first, size;
 } pe_range;
 
-/* How many ranges a worker keeps, each for some positions of the program; behind them one for all accesses of shared memory, and as
- * many of memory that the launch only reads; and what divides their first addresses. */
+/* How many ranges a worker keeps, each for some positions of the program, of which instructions have no two from one to the next;
+ * behind them one for all accesses of shared memory, and as many of memory that the launch only reads; and what divides their first
+ * addresses. */
 enum {
-  PE_RANGES = 64,
+  PE_POSITIONS = 16,
+  PE_RANGES = 512,
   PE_SHARED_RANGE = PE_RANGES,
   PE_QUIET_RANGES,
   PE_ALL_RANGES = PE_QUIET_RANGES + PE_RANGES,
@@ -186,7 +188,7 @@ static inline uint64_t pe_pattern_address(const pe_pattern_site *site, uint64_t 
 
 /* The range of a position, at a worker that keeps ranges: compiled code finds it in the same way (lower/core/telling.py). */
 static inline pe_range *pe_range_of(const pe_warp *w, uint32_t pos) {
-  return (pe_range *)(uintptr_t)w->ranges + (pos * 0x9e3779b1u) / (0x100000000u / PE_RANGES);
+  return (pe_range *)(uintptr_t)w->ranges + pos / PE_POSITIONS % PE_RANGES;
 }
 
 /* The same of memory that the launch only reads. */

@@ -30,11 +30,9 @@ from ptxemu.lower.core.families import may_be_claimed, place_of
 from ptxemu.lower.core.reach import is_near
 from ptxemu.lower.core.runs import expected, groups_within, rows_within
 from ptxemu.lower.core.site import Value, site_literal, site_type
-from ptxemu.lower.core.stamps import POSITION_HASH
 
 WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of together
 RANGE_BYTES = ffi.sizeof("pe_range")
-RANGE_HASH = POSITION_HASH - (1 << 32)  # as an i32: neighbouring positions get ranges of their own
 
 PATTERN_SITE = "pe_pattern_site"
 
@@ -319,8 +317,8 @@ def _quiet_range(ctx: Context, op: Op) -> Range:
 
 def _kept_range(ctx: Context, op: Op, first: int = 0) -> Range:
     """The range that the worker keeps for a position: a ``pe_range``, which any access of device memory may have left."""
-    number = ctx.scalar.bin("mul", "i32", ctx.position(op), str(RANGE_HASH))
-    number = ctx.scalar.bin("lshr", "i32", number, str(32 - (int(lib.PE_RANGES) - 1).bit_length()))
+    number = ctx.scalar.bin("udiv", "i32", ctx.position(op), str(int(lib.PE_POSITIONS)))
+    number = ctx.scalar.bin("urem", "i32", number, str(int(lib.PE_RANGES)))
     offset = ctx.scalar.cast("zext", "i32", ctx.scalar.bin("mul", "i32", number, str(RANGE_BYTES)), "i64")
     return _range_at(ctx, ctx.scalar.bin("add", "i64", offset, str(RANGE_BYTES * first)) if first else offset)
 
