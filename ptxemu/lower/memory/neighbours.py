@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import STRONG, Addr, Op, Reg
 from ptxemu.ir.types import B64
 from ptxemu.isa.table import LOADS_AND_STORES
@@ -31,7 +32,7 @@ WORDS = f"<{LANES} x i32>"
 def neighbours_of(ctx: Context, ops: Sequence[Op], moving: Collection[Effect]) -> dict[Op, Neighbours]:
     """Those among some ops that are lowered one after another, each of which asks :func:`load`."""
     found: dict[Op, Neighbours] = {}
-    if ctx.unit.observed or ctx.checking or ctx.in_one_lane:
+    if tells_accesses(ctx.unit.observed) or ctx.checking or ctx.in_one_lane:
         return found
     for run in _runs(ctx, ops, moving):
         found.update(dict.fromkeys(run, Neighbours(run)))
