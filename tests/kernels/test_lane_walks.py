@@ -28,6 +28,21 @@ AND_COUNT = ROWS.replace("st.global.u32 [%rd1], %r4;", "add.u32 %r4, %r4, %r3; s
 """What all lanes count is read behind the loop."""
 
 
+IN_FOURS = (
+    ROWS.replace("%rd2, 4;", "%rd2, 16;")
+    .replace("%rd3, 4;", "%rd3, 16;")
+    .replace("%r3, 1;", "%r3, 4;")
+    .replace(
+        "mad.lo.u32 %r4, %r5, %r6, %r4;",
+        "mad.lo.u32 %r4, %r5, %r6, %r4;"
+        + "".join(
+            f"ld.global.u32 %r5, [%rd2+{at}]; ld.global.u32 %r6, [%rd3+{at}]; mad.lo.u32 %r4, %r5, %r6, %r4;" for at in (4, 8, 12)
+        ),
+    )
+)
+"""Four words of a row in a trip, which are loaded together (tests/memory/test_neighbours.py)."""
+
+
 def lane_by_lane(body: str, cpu: str) -> bool:
     """Whether code has no gathers."""
     code = str(compile.emit(compile.front(kernel(body, PARAMETERS)), "k", compile.Options(cpu=cpu), "llvm"))
@@ -39,12 +54,15 @@ def test_code() -> None:
     assert lane_by_lane(ROWS, "x86-64-v3") and lane_by_lane(FROM_INDEX, "x86-64-v3")
     assert not lane_by_lane(ROWS, "x86-64-v4")
     assert not lane_by_lane(ROWS.replace("%rd2, %rd2, 4;", "%rd2, %rd2, 4096;"), "x86-64-v3")
+    assert not lane_by_lane(IN_FOURS, "x86-64-v3")
 
 
-@pytest.mark.parametrize("body", [ROWS, FROM_INDEX, AND_COUNT])
+@pytest.mark.parametrize("body", [ROWS, FROM_INDEX, AND_COUNT, IN_FOURS])
 @pytest.mark.parametrize(("threads", "length"), [(1, 1), (32, 5), (45, 64), (96, 33)])
 def test_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str, threads: int, length: int) -> None:
     without_avx512(monkeypatch, tmp_path)
+    if body is IN_FOURS:
+        length *= 4
     random = np.random.default_rng(threads)
     words = random.integers(0, 1 << 32, (2 * threads, length), dtype=np.uint32)
     factors = random.integers(0, 1 << 32, length, dtype=np.uint32)

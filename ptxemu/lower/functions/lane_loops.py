@@ -6,6 +6,7 @@ memory, one vector for each, since lanes are indices there.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -29,6 +30,7 @@ from ptxemu.lower.core.known import Reach
 from ptxemu.lower.core.target import Target
 from ptxemu.lower.functions.lane_ahead import Lead, first_of, limited, room
 from ptxemu.lower.memory.memory import load, store
+from ptxemu.lower.memory.neighbours import FEWEST
 
 if TYPE_CHECKING:
     from ptxemu.lower.functions.function import FunctionBuilder
@@ -42,12 +44,12 @@ ONE_LANE = {None, load, store}
 
 def lane_loops(graph: Graph, uniformity: Uniformity, target: Target) -> dict[Block, LaneRegion]:
     """What is to run lane by lane, by the block at which lanes come in; loops that they leave together only where gathers cost
-    more."""
+    more, and each trip loads few words of a row."""
     grouped = uniformity.grouped.shapes if uniformity.grouped else {}
 
     def pays(stream: Stream) -> bool:
         apart = grouped.keys().isdisjoint([*stream.exit.phis.dsts, *stream.outputs])
-        return _worth(stream) and (stream.parting or (apart and not target.gathers(32)))
+        return _worth(stream) and (stream.parting or (apart and not target.gathers(32) and not _loads_neighbours(stream)))
 
     chosen = [stream for stream in streams(graph, uniformity) if pays(stream)]
     return {region.entry: region for region in lane_regions(graph, uniformity, chosen, serves_one)}
@@ -63,6 +65,12 @@ def _worth(stream: Stream) -> bool:
         return False
     size = sum(SIZES.get(op.row.lower, 4) for op in stream.ops if not op.accesses)
     return size <= WORTH * len(stream.gathers)
+
+
+def _loads_neighbours(stream: Stream) -> bool:
+    """Whether a trip loads so many words of each row that they are loaded together (lower/memory/neighbours.py)."""
+    rows = Counter(op.access.address.base for op in stream.gathers if isinstance(op.access.address, Addr))
+    return min(rows.values(), default=0) >= FEWEST
 
 
 def lane_shape(uniformity: Uniformity, operand: Operand) -> Shape | None:
