@@ -204,6 +204,8 @@ void pe_race_bytes_end(pe_race *race);
 pe_stamp *pe_race_bytes(pe_race *race, uint32_t table, uint64_t word);
 /* Split a word with the stamp `before`. NULL: there is no memory. */
 pe_stamp *pe_race_split(pe_race *race, uint32_t table, uint64_t word, pe_stamp before);
+/* Lanes from one on fill a word with a plain write of a byte, or two, each: leave their stamps if none that is there matters. */
+bool pe_race_write_bytes(const pe_race_use *u, uint32_t lane, uint64_t word);
 
 /* ---- race_words.c ---- */
 

@@ -396,12 +396,32 @@ static uint64_t skip(const pe_race_use *u, uint32_t lane, uint64_t word, uint64_
   return count >= MANY && pass_all(u, lane, word, count) ? count : 0;
 }
 
+/* The lanes of a mask, from one on, that fill a word with plain writes of which nothing is to be told; they have left their stamps. */
+static uint32_t pass_together(pe_race_use *u, uint32_t mask, uint32_t lane) {
+  const pe_memory_event *e = u->event;
+  uint32_t count = e->size ? 4 / (uint32_t)e->size : 0, all = ((1u << count) - 1) << lane;
+  bool shared;
+  uint64_t word;
+  if (e->size > 2 || lane + count > PE_WARP_LANES || (mask & all) != all || e->address[lane] % 4) return 0;
+  for (uint32_t i = 1; i < count; i++)
+    if (e->address[lane + i] != e->address[lane] + i * e->size) return 0;
+  if (!pe_race_locate(u->w, e, lane, 4, &word, &shared)) return 0;
+  if (shared != u->shared) pe_race_place(u, shared);
+  return pe_race_write_bytes(u, lane, word) ? all : 0;
+}
+
 void pe_race_visit(pe_race_use *u, uint32_t mask, uint32_t how) {
   const pe_memory_event *e = u->event;
+  bool together = how == (PE_LEAVE | PE_LOOK) && e->kind == PE_WRITE && !u->proxied && !u->checker->race.scoped;
   for (uint32_t left = mask; left; left &= left - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(left);
     uint64_t address;
     bool shared;
+    uint32_t done = together ? pass_together(u, left, lane) : 0;
+    if (done) {
+      left &= ~done | 1u << lane;
+      continue;
+    }
     if (!pe_race_locate(u->w, e, lane, e->size, &address, &shared)) continue;
     if (shared != u->shared) pe_race_place(u, shared);
     uint64_t end = address + (e->size < PE_RACE_LONGEST ? e->size : PE_RACE_LONGEST);

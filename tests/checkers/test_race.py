@@ -189,6 +189,23 @@ NARROW = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("space", ["shared", "global"])
+@pytest.mark.parametrize("shift", [0, 1, 4])
+def test_rows_that_are_written_again_further_on(device: ptxemu.Device, size: int, space: str, shift: int) -> None:
+    """Lanes fill words together, both times or the first time; who comes to the place of another thread races with it."""
+    x = device.to_device(np.zeros(64, np.uint32), "x")
+    place = f"mul.lo.u32 %r3, %r1, {size}; cvt.u64.u32 %rd5, %r3; add.u64 %rd5, %rd1, %rd5; cvt.u16.u32 %h1, %r1;"
+    base = "%r3" if space == "shared" else "%rd5"
+    row = f"st.{space}.u{8 * size} [{base}], %h1;"
+    again = f"st.{space}.u{8 * size} [{base}+{shift * size}], %h1;"
+    seen = found(device, program(f"{place} {row} {again}", SHARED), x, 0, block=64)
+    assert sum(one.count for one in seen) == (64 - shift if shift else 0)
+    assert all("write" in one.message and f"{size}-byte" in one.message for one in seen)
+    seen = found(device, program(f"{place} {row} bar.sync 0; {again} bar.sync 0; {row}", SHARED), x, 0, block=64)
+    assert [str(one) for one in seen] == []
+
+
 @pytest.mark.parametrize("name", NARROW)
 @pytest.mark.parametrize("reads_first", [False, True])
 def test_bytes_of_one_word(device: ptxemu.Device, name: str, reads_first: bool) -> None:
