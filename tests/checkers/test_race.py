@@ -265,6 +265,29 @@ def test_races_in_threaded_code(device: ptxemu.Device, monkeypatch: pytest.Monke
         assert re.match(rf"\d-byte {kind} of .*in no order with a (read|write)", one.message.replace(" to shared", " of shared"))
 
 
+STORES, UPDATES, LOADS = "st.{}.u32 [{}], 1;", "red.{}.add.u32 [{}], 1;", "ld.{}.u32 %r5, [{}];"
+ONE_AFTER_ANOTHER = """mov.u32 %r4, s; setp.ne.u32 %p1, %r1, 0; @%p1 bra REST; {}
+REST: setp.ne.u32 %p2, %r1, 32; @%p2 bra DONE; {} DONE: mov.u32 %r6, 0"""
+
+
+@pytest.mark.parametrize(("first", "second"), [(STORES, UPDATES), (LOADS, STORES)])
+@pytest.mark.parametrize(("space", "at"), [("shared", "%r4"), ("global", "%rd1")])
+def test_instructions_of_one_form(
+    device: ptxemu.Device, monkeypatch: pytest.MonkeyPatch, space: str, at: str, first: str, second: str
+) -> None:
+    """Threaded code has one routine for them; they are told apart."""
+    threaded(monkeypatch)
+    places = [f"{at}+{8 * number}" for number in range(3)]
+    done = ("".join(text.format(space, place) for place in places) for text in (first, second))
+    text = program(ONE_AFTER_ANOTHER.format(*done), SHARED)
+    assert device.checks is not None
+    device.checks.clear()
+    x = device.to_device(np.zeros(8, np.uint32), "x")
+    ptxemu.loads(text, filename="test.ptx", device=device, tier="fast")["k"][1, 64](x, 0)
+    texts = [(one.other.lines[-1].text, one.lines[-1].text) for one in device.checks.findings if one.other]
+    assert texts == [(first.format(space, place), second.format(space, place)) for place in places]
+
+
 def test_report(device: ptxemu.Device) -> None:
     assert [str(finding) for finding in races(device, f"{OWN} bar.sync 0; {NEXT}; bar.sync 0; st.shared.u32 [s+4], %r1")] == [
         "race: 4-byte write of 0x1 to shared memory at 0x4, in no order with a write of 0x0\n"

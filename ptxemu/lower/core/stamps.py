@@ -40,7 +40,7 @@ MOST_WARPS = 1024 // LANES
 LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
 BYTES = 0xF << lib.PE_STAMP_BYTES_AT  # all of a word
 STRONG = 1 << (lib.PE_SITE_BITS + 1)
-POSITION_HASH = 0x9E3779B1  # 2**32 / the golden ratio: neighbouring positions get numbers far apart
+POSITION_HASH = 0x9E3779B1 - (1 << 32)  # 2**32 / the golden ratio, as an i32: neighbouring positions get numbers far apart
 
 
 Table: TypeAlias = dict[str, str]
@@ -59,16 +59,17 @@ class Stamping:
     fits: Callable[[], str]
     partly: bool = False  # lanes may be missing
     one: bool = False  # all words are those of the first lane that is there
-    site: str = ""  # the number of the op's, an i64; empty: it is written out
+    site: str = ""  # the number of the op's, an i64
     own: Table = field(default_factory=dict)
     now: str = ""
 
     def passes(self) -> str:
         """i1: nothing is to be told of the access; its stamps are left, then."""
         words = sum(group.words for group in self.groups)
-        if not 0 < words <= MOST_WORDS or not site_number(self.op.pos):
+        if not 0 < words <= MOST_WORDS:
             return "false"
-        fits = self.ctx.scalar.bin("and", "i1", is_numbered(self.ctx, self.op), self.fits())
+        self.site = site_number(self.ctx, self.op)
+        fits = self.ctx.scalar.bin("and", "i1", is_numbered(self.ctx, self.op, self.site), self.fits())
         return self._when(fits, partial(self._own_behind_others, self._own if words < MANY_WORDS else self._own_by_call))
 
     # ---------------------------------------------------------------- steps
@@ -91,7 +92,7 @@ class Stamping:
             ctx.helpers[name] = self._function(name, groups, list(names.values()))
         starts = "".join(f", i64 {ctx.scalar.bin('add', 'i64', start, str(offset))}" for start, offset in firsts.items())
         mask = ctx.bits_of(self.mask) if self.partly else "-1"
-        return ctx.inst(f"call i1 @{name}(ptr %w, i64 {site_number(self.op.pos)}, i32 {mask}{starts})")
+        return ctx.inst(f"call i1 @{name}(ptr %w, i64 {self.site}, i32 {mask}{starts})")
 
     def _function(self, name: str, groups: Sequence[Group], starts: Sequence[str]) -> str:
         """Its text."""
@@ -237,7 +238,7 @@ class Stamping:
         """The stamp of the access in lane 0; of one address, that of the last lane that is there."""
         ctx = self.ctx
         now = ctx.scalar.bin("or", "i64", self._state("now"), str(BYTES))
-        now = ctx.scalar.bin("or", "i64", now, self.site or str(site_number(self.op.pos)))
+        now = ctx.scalar.bin("or", "i64", now, self.site)
         if not self.one:
             return now
         after = ctx.scalar.intrinsic("ctlz", f"i{LANES}", ctx.bits_of(self.mask), extra="i1 true")
@@ -402,10 +403,11 @@ def claimed(ctx: Context, found: Access, site: str, otherwise: Callable[[], str]
     return ctx.when(done, lambda: ["true"], lambda: [otherwise()], ["i1"])[0]
 
 
-def is_numbered(ctx: Context, op: Op) -> str:
+def is_numbered(ctx: Context, op: Op, site: str) -> str:
     """i1: the instruction has its number."""
-    number = pointer(ctx, state(ctx, "sites"), WORD_BYTES * site_number(op.pos))
-    return ctx.scalar.icmp("eq", "i32", ctx.inst(f"load i32, ptr {number}, align 4"), str(op.pos + 1))
+    known = pointer(ctx, ctx.scalar.bin("add", "i64", state(ctx, "sites"), ctx.scalar.bin("shl", "i64", site, "2")), 0)
+    position = ctx.scalar.bin("add", "i32", ctx.position(op), "1")
+    return ctx.scalar.icmp("eq", "i32", ctx.inst(f"load i32, ptr {known}, align 4"), position)
 
 
 def state(ctx: Context, field: str) -> str:
@@ -551,6 +553,11 @@ def _flags(group: Group) -> str:
     return group.type.replace("i64", "i1")
 
 
-def site_number(pos: int) -> int:
-    """The number that the checker gives an instruction, unless another one has it; 0: none."""
-    return (pos * POSITION_HASH & 0xFFFFFFFF) >> (32 - int(lib.PE_SITE_BITS))
+def site_number(ctx: Context, op: Op) -> str:
+    """i64: the number that the checker gives an instruction, unless another one has it."""
+    return ctx.scalar.cast("zext", "i32", position_number(ctx, op, int(lib.PE_SITE_BITS)), "i64")
+
+
+def position_number(ctx: Context, op: Op, bits: int) -> str:
+    """i32: a number of so many bits for the position of an instruction."""
+    return ctx.scalar.bin("lshr", "i32", ctx.scalar.bin("mul", "i32", ctx.position(op), str(POSITION_HASH)), str(32 - bits))

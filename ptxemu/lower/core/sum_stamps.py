@@ -25,7 +25,7 @@ class SumStamps:
 
     def may_be_left(self) -> str:
         """i1: in a twin."""
-        return is_numbered(self.ctx, self.op) if site_number(self.op.pos) else "false"
+        return is_numbered(self.ctx, self.op, site_number(self.ctx, self.op))
 
     def may_be_left_in_shared(self) -> str:
         """i1: nobody has made a plain access of shared memory since all warps have met, and stamps of all of it are kept."""
@@ -40,7 +40,8 @@ class SumStamps:
     def leaving(self, start: str, each: int, words: int = 1) -> Callable[[str, str], None]:
         """What leaves the stamps of a lane's words, at ``each`` times an offset from a start; lanes and offsets are i64."""
         scalar = self.ctx.scalar
-        first = scalar.bin("or", "i64", state(self.ctx, "now"), str(BYTES | STRONG | UPDATE | site_number(self.op.pos)))
+        first = scalar.bin("or", "i64", state(self.ctx, "now"), str(BYTES | STRONG | UPDATE))
+        first = scalar.bin("or", "i64", first, site_number(self.ctx, self.op))
 
         def leave(lane: str, offset: str) -> None:
             stamp = scalar.bin("or", "i64", first, scalar.bin("shl", "i64", lane, str(lib.PE_STAMP_LANE_AT)))
