@@ -324,10 +324,11 @@ void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
   if (s->meets_grid) advance(&s->known.time, time_now(order));
   s->leaves = NULL;
   s->meets_grid = false;
-  PE_FOR_LANES(i, s->reads) {
-    uint64_t time = __atomic_load_n(&order->released.numbers[s->word[i]], __ATOMIC_ACQUIRE);
-    if (!is_own(s, time)) follow(s, time, s->locks);
-  }
+  for (uint32_t word = 0; word < s->words; word++)
+    PE_FOR_LANES(i, s->reads) {
+      uint64_t time = __atomic_load_n(&order->released.numbers[s->word[i] + word], __ATOMIC_ACQUIRE);
+      if (!is_own(s, time)) follow(s, time, s->locks);
+    }
   s->reads = 0;
   s->own = 0;
   tell_code(b, warp);

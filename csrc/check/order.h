@@ -63,6 +63,7 @@ typedef struct pe_order_warp {
   bool meets_grid;       /* it waits for the barrier of a grid */
   pe_meeting *leaves;    /* the meeting that it waits for */
   uint32_t reads;        /* lanes whose last access was strong: they follow who releases there until it is done */
+  uint32_t words;        /* of each of them */
   bool locks;            /* by that access they take locks */
   uint64_t own;          /* when these lanes have released their words themselves, or 0 */
   uint64_t updates, end; /* all releases from one of these times on, before the other, are updates of its own */
@@ -74,7 +75,7 @@ typedef struct pe_order_warp {
   pe_knowledge known, fenced;      /* now, of the warps of the CTA, and at the last fence */
   pe_knowledge inner[PE_INNER_SCOPES];
   uint32_t arrived[PE_BARRIERS_TOLD]; /* how often, at each barrier */
-  uint64_t word[PE_WARP_LANES];       /* of each of `reads`, where it is among the words of `released` */
+  uint64_t word[PE_WARP_LANES];       /* of each of `reads`, where its first is among the words of `released` */
 } pe_order_warp;
 
 typedef struct pe_order_block {

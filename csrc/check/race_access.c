@@ -46,12 +46,13 @@ PE_WIDEST PE_UNWATCHED static bool passes_as_run(pe_race_use *u, uint32_t mask) 
 /* Lanes with a strong read follow who releases there until they are done: in shared memory nobody does any more. */
 static void keep_reads(pe_race_use *u, uint32_t mask) {
   u->s->reads = 0;
+  u->s->words = (uint32_t)((u->event->size + 3) / 4);
   PE_FOR_LANES(lane, mask) {
     uint64_t address;
     bool shared;
     if (!pe_race_locate(u->w, u->event, lane, u->event->size, &address, &shared)) continue;
-    const uint64_t *time = shared && !u->release ? pe_shadow_find(&u->checker->race.order.released, address) : NULL;
-    if (time) pe_race_meet(u, *time);
+    for (uint32_t word = 0; shared && !u->release && word < u->s->words; word++)
+      pe_race_meet(u, pe_order_released_at(&u->checker->race.order, address + 4ull * word));
     if (!shared) u->s->reads |= 1u << lane;
     u->s->word[lane] = (address - u->checker->race.writes.base) / 4;
   }

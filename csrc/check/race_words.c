@@ -145,10 +145,10 @@ PE_WIDEST PE_UNWATCHED static uint32_t look(const pe_race_use *u, uint32_t mask,
   return lost(&f);
 }
 
-/* When words were last released. */
-PE_WIDEST PE_UNWATCHED static uint64_t released(const pe_race_use *u, const words *all) {
+/* When a word of each lane was last released. */
+PE_WIDEST PE_UNWATCHED static uint64_t released(const pe_race_use *u, const words *all, uint64_t word) {
   _Alignas(64) uint64_t time[PE_WARP_LANES];
-  gather(u->checker->race.order.released.numbers, all, time);
+  gather(u->checker->race.order.released.numbers + word, all, time);
   uint64_t last = 0;
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) last = time[i] > last ? time[i] : last;
   return last;
@@ -156,14 +156,16 @@ PE_WIDEST PE_UNWATCHED static uint64_t released(const pe_race_use *u, const word
 
 /* What strong accesses of words put in an order; those of `rest` are still to be looked at. */
 static void put_in_order(pe_race_use *u, uint32_t mask, uint32_t rest, const words *all, uint64_t plus) {
-  if (u->release)
-    PE_FOR_LANES(lane, mask & ~rest) pe_race_release(u, u->event->address[lane] + plus);
+  uint32_t count = (uint32_t)(u->event->size / 4);
+  for (uint32_t word = 0; u->release && word < count; word++)
+    PE_FOR_LANES(lane, mask & ~rest) pe_race_release(u, u->event->address[lane] + plus + 4ull * word);
   u->follows = u->event->kind & PE_READ;
   if (!u->follows) return;
   if (u->shared) {
-    if (!u->release) pe_race_meet(u, released(u, all));
+    for (uint32_t word = 0; !u->release && word < count; word++) pe_race_meet(u, released(u, all, word));
   } else {
     u->s->reads = mask;
+    u->s->words = count;
     memcpy(u->s->word, all->index, sizeof u->s->word);
   }
 }

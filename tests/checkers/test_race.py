@@ -551,6 +551,40 @@ def test_updates_follow_who_has_been_there(space: str, offsets: tuple[int, ...],
     assert [one.message.partition(" of")[0] for one in seen] == ["4-byte read"] * races
 
 
+WIDE = """{role} and.b32 %r4, %r1, 31; setp.ne.u32 %p1, %r4, 0; @%p1 bra DONE; setp.ne.u32 %p2, %r3, 0; @%p2 bra SECOND;
+st.global.u32 [%rd3], 7; {fence} {write}; bra DONE;
+SECOND: {read}; setp.eq.u32 %p3, %r5, 0; @%p3 bra SECOND; membar.gl; ld.global.u32 %r9, [%rd3]; DONE: mov.u32 %r10, 0"""
+LAST = "ld.volatile.{space}.u32 %r5, [{at}+12]"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("fence", "races"), [("membar.gl;", 0), ("", 1)])
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [
+        ("st.volatile.{space}.v4.u32 [{at}], {{1, 1, 1, 1}}", LAST),
+        ("st.volatile.{space}.u64 [{at}+8], -1", LAST),
+        ("atom.{space}.exch.b64 %rd5, [{at}+8], -1", LAST),
+        ("st.volatile.{space}.u64 [{at}+8], -1", "atom.{space}.or.b32 %r5, [{at}+12], 0"),
+        ("st.volatile.{space}.u32 [{at}+12], 1", "ld.volatile.{space}.v4.u32 {{%r6, %r7, %r8, %r5}}, [{at}]"),
+        (
+            "st.volatile.{space}.u32 [{at}+12], 1",
+            "ld.volatile.{space}.u64 %rd5, [{at}+8]; shr.u64 %rd5, %rd5, 32; cvt.u32.u64 %r5, %rd5",
+        ),
+    ],
+)
+@pytest.mark.parametrize("space", ROLES)
+def test_all_words_are_released(space: str, write: str, read: str, fence: str, races: int, workers: int) -> None:
+    """And followed, not the first of an access alone."""
+    role, at, grid, block = ROLES[space]
+    write, read = (text.format(space=space, at=at) for text in (write, read))
+    text = program(WIDE.format(role=role, fence=fence, write=write, read=read), SHARED)
+    with ptxemu.Device(memory="64 MiB", check="race", workers=workers) as device:
+        x, y = (device.to_device(np.zeros(8, np.uint32), name) for name in "xy")
+        seen = found(device, text, x, y, grid=grid, block=block)
+    assert [one.message.partition(" of")[0] for one in seen] == ["4-byte read"] * races
+
+
 READ_BEFORE = """and.b32 %r3, %r1, 31; setp.ne.u32 %p1, %r3, 0; @%p1 bra DONE; setp.ne.u32 %p2, %r1, 0; @%p2 bra SECOND;
 ld.{space}.u32 %r4, [{at}]; {fence} atom.{space}.exch.b32 %r5, [{at}], 1; bra DONE;
 SECOND: {before} atom.acq_rel.gpu.{space}.exch.b32 %r5, [{at}], 2; DONE: mov.u32 %r6, 0"""
