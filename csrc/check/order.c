@@ -143,7 +143,8 @@ static void tick(pe_order *order, block *b, uint32_t warp) { set_clock(order, b,
 
 static void begin_warp(block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
-  memset(s, 0, offsetof(warp_state, known));
+  memset(s, 0, offsetof(warp_state, known)); /* no more, or it is a `rep stos`, which takes longer than all the rest */
+  s->own = s->updates = s->end = s->hides = 0;
   memset(s->known.clock, 0, b->warps * sizeof *s->known.clock);
   s->known.common = 0;
   s->known.time = 0;
@@ -289,7 +290,7 @@ void pe_order_updated(pe_order *order, block *b, uint32_t warp, uint64_t time) {
   s->end = s->locks ? time : time + 1;
   if (!s->reads) return;
   s->own = time;
-  if (!b->alone || atomic_load(&order->overlapped)) s->hides = time;
+  if (!pe_order_is_alone(order, b)) s->hides = time;
 }
 
 /* There is a fence behind the locks that the warp has taken. */

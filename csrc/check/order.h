@@ -59,23 +59,23 @@ typedef struct pe_meeting {
 typedef struct pe_order_warp {
   pe_stamp floor; /* accesses of this CTA with lesser stamps come before that */
   uint32_t clock;
-  bool unsettled;        /* of the next three, one is not none */
-  bool meets_grid;       /* it waits for the barrier of a grid */
-  pe_meeting *leaves;    /* the meeting that it waits for */
-  uint32_t reads;        /* lanes whose last access was strong: they follow who releases there until it is done */
-  uint32_t words;        /* of each of them */
-  bool locks;            /* by that access they take locks */
-  uint64_t own;          /* when these lanes have released their words themselves, or 0 */
-  uint64_t updates, end; /* all releases from one of these times on, before the other, are updates of its own */
-  uint64_t hides;        /* when it last released words in which others, at the same time, may have left their stamps */
-  uint64_t locked;       /* the last time that one who takes a lock has found there */
-  bool has_fenced;       /* there is `fenced` */
+  bool unsettled;                  /* of the next three, one is not none */
+  bool meets_grid;                 /* it waits for the barrier of a grid */
+  pe_meeting *leaves;              /* the meeting that it waits for */
+  uint32_t reads;                  /* lanes whose last access was strong: they follow who releases there until it is done */
+  bool locks;                      /* by that access they take locks */
+  uint64_t locked;                 /* the last time that one who takes a lock has found there */
+  bool has_fenced;                 /* there is `fenced` */
   bool has_inner[PE_INNER_SCOPES]; /* and `inner`: a fence of that scope has come since */
   uint64_t released;               /* when that was last released, or 0 */
   pe_knowledge known, fenced;      /* now, of the warps of the CTA, and at the last fence */
   pe_knowledge inner[PE_INNER_SCOPES];
+  uint64_t own;          /* when lanes of `reads` have released their words themselves, or 0 */
+  uint64_t updates, end; /* all releases from one of these times on, before the other, are updates of its own */
+  uint64_t hides;        /* when it last released words in which others, at the same time, may have left their stamps */
   uint32_t arrived[PE_BARRIERS_TOLD]; /* how often, at each barrier */
-  uint64_t word[PE_WARP_LANES];       /* of each of `reads`, where its first is among the words of `released` */
+  uint32_t words;                     /* of each of `reads` */
+  uint64_t word[PE_WARP_LANES];       /* where its first is among the words of `released` */
 } pe_order_warp;
 
 typedef struct pe_order_block {
@@ -120,6 +120,11 @@ pe_stamp pe_order_oldest(pe_order *order, const pe_config *config);
 pe_order_block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *first);
 
 static inline pe_order_block *pe_order_block_of(const pe_warp *w) { return (pe_order_block *)(uintptr_t)w->watch; }
+
+/* Whether no other thread runs CTAs, of this launch or another one. */
+static inline bool pe_order_is_alone(const pe_order *order, const pe_order_block *b) {
+  return b->alone && !atomic_load_explicit(&order->overlapped, memory_order_relaxed);
+}
 
 /* Whether it is of a launch. */
 bool pe_order_is_of(const pe_order_block *b, const pe_config *config);

@@ -3,14 +3,6 @@
 #include "race_runs.h"
 #include "place.h"
 
-void pe_race_release(pe_race_use *u, uint64_t word) {
-  pe_order *order = &u->checker->race.order;
-  if (u->release)
-    pe_race_meet(u, pe_order_release_word(order, u->s, word, u->release, u->shared));
-  else if (u->harmless.strong && u->event->kind == PE_UPDATE && !(u->event->order & PE_ASYNC))
-    pe_race_meet(u, pe_order_released_at(order, word));
-}
-
 /* ---- lanes side by side ---- */
 
 enum { MOST_WORDS = 4 }; /* of a lane side by side with others */

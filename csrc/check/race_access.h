@@ -156,12 +156,16 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
   return true;
 }
 
-/* ---- race_access.c ---- */
+PE_INLINE void pe_race_meet(pe_race_use *u, uint64_t time) { u->met = time > u->met ? time : u->met; }
 
 /* A word is released by a strong write, if that is behind a fence: the access has a `release`; and met by an update. */
-void pe_race_release(pe_race_use *u, uint64_t word);
-
-static inline void pe_race_meet(pe_race_use *u, uint64_t time) { u->met = time > u->met ? time : u->met; }
+PE_INLINE void pe_race_release(pe_race_use *u, uint64_t word) {
+  pe_order *order = &u->checker->race.order;
+  if (u->release)
+    pe_race_meet(u, pe_order_release_word(order, u->s, word, u->release, u->shared || pe_order_is_alone(order, u->b)));
+  else if (u->harmless.strong && u->event->kind == PE_UPDATE && !(u->event->order & PE_ASYNC))
+    pe_race_meet(u, pe_order_released_at(order, word));
+}
 
 /* ---- race_scopes.c ---- */
 

@@ -154,11 +154,20 @@ PE_WIDEST PE_UNWATCHED static uint64_t released(const pe_race_use *u, const word
   return last;
 }
 
+/* A word of each lane is released; that of neighbours with the same one once. */
+static void release(pe_race_use *u, uint32_t mask, uint64_t plus) {
+  uint64_t last = 0;
+  PE_FOR_LANES(lane, mask) {
+    uint64_t word = u->event->address[lane] + plus;
+    if (word != last) pe_race_release(u, word);
+    last = word;
+  }
+}
+
 /* What strong accesses of words put in an order; those of `rest` are still to be looked at. */
 static void put_in_order(pe_race_use *u, uint32_t mask, uint32_t rest, const words *all, uint64_t plus) {
   uint32_t count = (uint32_t)(u->event->size / 4);
-  for (uint32_t word = 0; u->release && word < count; word++)
-    PE_FOR_LANES(lane, mask & ~rest) pe_race_release(u, u->event->address[lane] + plus + 4ull * word);
+  for (uint32_t word = 0; u->release && word < count; word++) release(u, mask & ~rest, plus + 4ull * word);
   u->follows = u->event->kind & PE_READ;
   if (!u->follows) return;
   if (u->shared) {
