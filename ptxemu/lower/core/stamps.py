@@ -555,9 +555,5 @@ def _flags(group: Group) -> str:
 
 def site_number(ctx: Context, op: Op) -> str:
     """i64: the number that the checker gives an instruction, unless another one has it."""
-    return ctx.scalar.cast("zext", "i32", position_number(ctx, op, int(lib.PE_SITE_BITS)), "i64")
-
-
-def position_number(ctx: Context, op: Op, bits: int) -> str:
-    """i32: a number of so many bits for the position of an instruction."""
-    return ctx.scalar.bin("lshr", "i32", ctx.scalar.bin("mul", "i32", ctx.position(op), str(POSITION_HASH)), str(32 - bits))
+    number = ctx.scalar.bin("mul", "i32", ctx.position(op), str(POSITION_HASH))
+    return ctx.scalar.cast("zext", "i32", ctx.scalar.bin("lshr", "i32", number, str(32 - int(lib.PE_SITE_BITS))), "i64")
