@@ -585,6 +585,25 @@ def test_all_words_are_released(space: str, write: str, read: str, fence: str, r
     assert [one.message.partition(" of")[0] for one in seen] == ["4-byte read"] * races
 
 
+UPDATE_ANOTHER = "atom.global.add.u32 %r6, [%rd1+16], 1;"
+ANOTHER = """and.b32 %r4, %r1, 31; setp.ne.u32 %p1, %r4, 0; @%p1 bra DONE; setp.eq.u32 %p2, %r2, 1; @%p2 bra BETWEEN;
+setp.eq.u32 %p3, %r2, 2; @%p3 bra THIRD; membar.gl; st.volatile.global.u32 [%rd1], 7; st.volatile.global.u32 [%rd3], 1; bra DONE;
+BETWEEN: ld.volatile.global.u32 %r5, [%rd3]; setp.eq.u32 %p4, %r5, 0; @%p4 bra BETWEEN;
+st.volatile.global.u32 [%rd3+4], 1; bra DONE;
+THIRD: ld.volatile.global.u32 %r5, [%rd3+4]; setp.eq.u32 %p5, %r5, 0; @%p5 bra THIRD;
+membar.gl; {} ld.global.u32 %r7, [%rd1]; DONE: mov.u32 %r8, 0"""
+"""The first releases a word by a strong write; the third comes later, which nobody has released to it, and reads that."""
+
+
+@pytest.mark.parametrize(("update", "workers", "races"), [("", 1, 1), ("", 2, 1), (UPDATE_ANOTHER, 1, 1), (UPDATE_ANOTHER, 2, 0)])
+def test_who_updates_may_have_followed_strong_writes(update: str, workers: int, races: int) -> None:
+    """Where several workers do: somebody else may have updated the word at the same time."""
+    with ptxemu.Device(memory="64 MiB", check="race", workers=workers) as device:
+        x, y = (device.to_device(np.zeros(8, np.uint32), name) for name in "xy")
+        seen = found(device, program(ANOTHER.format(update)), x, y, grid=3)
+    assert [one.message.partition(" of")[0] for one in seen] == ["4-byte read"] * races
+
+
 READ_BEFORE = """and.b32 %r3, %r1, 31; setp.ne.u32 %p1, %r3, 0; @%p1 bra DONE; setp.ne.u32 %p2, %r1, 0; @%p2 bra SECOND;
 ld.{space}.u32 %r4, [{at}]; {fence} atom.{space}.exch.b32 %r5, [{at}], 1; bra DONE;
 SECOND: {before} atom.acq_rel.gpu.{space}.exch.b32 %r5, [{at}], 2; DONE: mov.u32 %r6, 0"""
