@@ -41,9 +41,7 @@ static bool worthwhile(const pe_launch *launch, uint64_t bytes, uint32_t size) {
 }
 
 /* Memory that other processes have must be seen to change; observers are told of the addresses in the allocation. */
-static bool allowed(const pe_launch *launch) {
-  return !launch->config.host_memory && !launch->stepped;
-}
+static bool allowed(const pe_launch *launch) { return !launch->config.host_memory && !launch->stepped; }
 
 static void *zeros(pe_launch *launch, uint64_t bytes) { return pe_launch_charge(launch, bytes) ? calloc(1, bytes) : NULL; }
 
