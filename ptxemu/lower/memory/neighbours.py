@@ -68,7 +68,7 @@ def _address(ctx: Context, op: Op) -> Addr | None:
     """Where a plain load of a word for each lane is, of which nothing else is known."""
     if op.guard is not None or not STRONG.isdisjoint(op.mods.values()) or len(op.dsts) != 1 or op in (ctx.strays or ()):
         return None
-    stated, dst = op.access, op.dsts[0]
+    stated, (dst,) = op.access, op.dsts
     address = stated.address
     if stated.space != "global" or stated.bytes != WORD_BYTES or dst is None or ctx.is_scalar(dst):
         return None
