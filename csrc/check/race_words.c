@@ -410,10 +410,11 @@ static uint64_t skip(const pe_race_use *u, uint32_t lane, uint64_t word, uint64_
 /* The lanes of a mask, from one on, that fill a word with plain writes of which nothing is to be told; they have left their stamps. */
 static uint32_t pass_together(pe_race_use *u, uint32_t mask, uint32_t lane) {
   const pe_memory_event *e = u->event;
-  uint32_t count = e->size ? 4 / (uint32_t)e->size : 0, all = ((1u << count) - 1) << lane;
+  if (e->size > 2) return 0;
+  uint32_t count = e->size == 2 ? 2 : 4, all = ((1u << count) - 1) << lane;
   bool shared;
   uint64_t word;
-  if (e->size > 2 || lane + count > PE_WARP_LANES || (mask & all) != all || e->address[lane] % 4) return 0;
+  if (lane + count > PE_WARP_LANES || (mask & all) != all || e->address[lane] % 4) return 0;
   for (uint32_t i = 1; i < count; i++)
     if (e->address[lane + i] != e->address[lane] + i * e->size) return 0;
   if (!pe_race_locate(u->w, e, lane, 4, &word, &shared)) return 0;

@@ -91,9 +91,8 @@ typedef struct pe_range {
   uint64_t first, size;
 } pe_range;
 
-/* How many ranges a worker keeps, each for some positions of the program, of which instructions have no two from one to the next;
- * behind them one for all accesses of shared memory, and as many of memory that the launch only reads; and what divides their first
- * addresses. */
+/* Positions in a row that have one range, in which hardly two instructions begin; how many ranges a worker keeps; behind them one for
+ * all accesses of shared memory, and as many of memory that the launch only reads; and what divides their first addresses. */
 enum {
   PE_POSITIONS = 16,
   PE_RANGES = 512,

@@ -217,7 +217,7 @@ PE_INLINE void align_rows(rules r, bool small, uint32_t rows, strip *s, const fl
 }
 
 PE_INLINE void align_sums(rules r, uint32_t rows, strip *s, const float *sums) {
-  if (s->small)
+  if (r.half && s->small)
     align_rows(r, true, rows, s, sums);
   else
     align_rows(r, false, rows, s, sums);
@@ -267,7 +267,7 @@ PE_INLINE void add_to_strip(const pe_mma_site *site, rules r, uint32_t x, uint32
     take_other_totals(r, rows, s, more, sums);
   } else if (!more) {
     take_totals(r, rows, s, false, false, sums);
-  } else if (s->small) {
+  } else if (r.half && s->small) {
     take_totals(r, rows, s, true, true, sums);
   } else {
     take_totals(r, rows, s, true, false, sums);

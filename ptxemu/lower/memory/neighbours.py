@@ -94,10 +94,11 @@ def load(ctx: Context, found: Access, alone: Callable[[], list[str]]) -> list[st
     group = ctx.pairs.neighbours[op]
     if group.together:
         return ctx.when(group.together, lambda: [group.loaded[op]], alone, [WORDS], likely=True)
-    group.together = _may_load(ctx, group, found)
+    addresses = _addresses(ctx, group, found)
+    group.together = _may_load(ctx, group, found.mask, addresses)
 
     def all_words() -> list[str]:
-        return _columns(ctx, _addresses(ctx, group, found))[: len(group.ops)]
+        return _columns(ctx, addresses)[: len(group.ops)]
 
     def first_alone() -> list[str]:
         return [value for each in group.ops for value in (alone() if each is op else ["zeroinitializer"])]
@@ -115,17 +116,16 @@ def _addresses(ctx: Context, group: Neighbours, found: Access) -> str:
     return ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, first.offset - this.offset))
 
 
-def _may_load(ctx: Context, group: Neighbours, found: Access) -> str:
+def _may_load(ctx: Context, group: Neighbours, mask: str, addresses: str) -> str:
     """i1: all lanes are on, and what is loaded of each is in memory and in one page: it can be read if the first word can."""
-    conditions = [ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(found.mask), "-1")]
-    if not all(each in ctx.trusted for each in group.ops):
-        addresses = _addresses(ctx, group, found)
-        outside = outside_arena(ctx, addresses, WORD_BYTES)
-        inside = ctx.vector.bin("and", "i64", addresses, ctx.vector.int(64, PAGE_BYTES - 1))
-        over = ctx.vector.icmp("ugt", "i64", inside, ctx.vector.int(64, PAGE_BYTES - COUNT * WORD_BYTES))
-        wrong = ctx.scalar.bin("or", f"i{LANES}", outside, ctx.bits_of(over))
-        conditions.append(ctx.scalar.icmp("eq", f"i{LANES}", wrong, "0"))
-    return ctx.scalar.conjunction(conditions)
+    full = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(mask), "-1")
+    if len(group.ops) == COUNT and all(each in ctx.trusted for each in group.ops):
+        return full
+    outside = outside_arena(ctx, addresses, WORD_BYTES)
+    inside = ctx.vector.bin("and", "i64", addresses, ctx.vector.int(64, PAGE_BYTES - 1))
+    over = ctx.vector.icmp("ugt", "i64", inside, ctx.vector.int(64, PAGE_BYTES - COUNT * WORD_BYTES))
+    wrong = ctx.scalar.bin("or", f"i{LANES}", outside, ctx.bits_of(over))
+    return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("eq", f"i{LANES}", wrong, "0"))
 
 
 def _columns(ctx: Context, addresses: str) -> list[str]:
