@@ -166,9 +166,10 @@ static void listed(void *context, const pe_warp *w) {
   pe_race_listed(context, w);
 }
 
-static uint32_t claimed(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
+static uint32_t claimed(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask,
+                        uint64_t base) {
   (void)context;
-  return pe_race_claim(w, site, mask, base);
+  return pe_race_claim(w, site, number, mask, base);
 }
 
 static uint64_t reach(void *context, const pe_warp *w, uint64_t address) {

@@ -5,6 +5,7 @@
 #include "arena.h"
 #include "atomic.h"
 #include "fault.h"
+#include "foresight.h"
 #include "launch.h"
 
 typedef pe_order_block block;
@@ -24,8 +25,9 @@ bool pe_order_init(pe_order *order, pe_arena *arena) {
   return order->segment && order->unknown && pe_shadow_init(&order->released, arena, 0, 1);
 }
 
-static void free_block(block *b) {
+static void free_block(pe_order *order, block *b) {
   pe_copies_free(b);
+  pe_foresight_free(order, b);
   free(b->periods);
   free(b);
 }
@@ -33,7 +35,7 @@ static void free_block(block *b) {
 void pe_order_end(pe_order *order) {
   for (block *b = order->blocks, *next; b; b = next) {
     next = b->next;
-    free_block(b);
+    free_block(order, b);
   }
   if (order->segment) pe_periods_free(order);
   free((void *)order->segment);
@@ -82,7 +84,7 @@ void pe_order_ended(pe_order *order, const pe_config *config) {
       continue;
     }
     *of = b->next;
-    free_block(b);
+    free_block(order, b);
   }
   if (ended) *at = ended->next;
   free(ended);
@@ -106,9 +108,7 @@ bool pe_order_is_beside(const pe_order_launch *l, uint32_t number) {
 
 /* What does not matter to the warp: nothing, as long as it is not settled what a barrier has put in order. In shared memory, whatever
  * is older than the CTA, or than those of its cluster, which are there as well, was there before it. */
-static void tell_code(block *b, uint32_t warp) {
-  const warp_state *s = &b->warp[warp];
-  pe_stamping *code = &b->stamping[warp];
+PE_INLINE void tell(const block *b, const warp_state *s, pe_stamping *code) {
   bool any = !s->leaves && !s->meets_grid && !b->blind;
   pe_stamp period = code->now >> PE_STAMP_PERIOD_AT << PE_STAMP_PERIOD_AT;
   pe_stamp own = any ? (pe_stamp)b->periods[0] << PE_STAMP_PERIOD_AT : 0;
@@ -122,14 +122,17 @@ static void tell_code(block *b, uint32_t warp) {
   code->length = period - own + (1ull << PE_STAMP_PERIOD_AT);
 }
 
+static void tell_code(block *b, uint32_t warp) {
+  tell(b, &b->warp[warp], &b->stamping[warp]);
+  b->in_step = false;
+}
+
 /* The same of all warps, if it is the same of all: their next accesses have a stamp, but for the warp. */
 static void tell_all_code(block *b, pe_stamp now) {
-  b->stamping[0].now = now;
-  tell_code(b, 0);
-  for (uint32_t i = 1; i < b->warps; i++) {
-    b->stamping[i] = b->stamping[0];
-    b->stamping[i].now |= (pe_stamp)i << PE_STAMP_WARP_AT;
-  }
+  pe_stamping all = b->stamping[0];
+  all.now = now;
+  tell(b, &b->warp[0], &all);
+  for (uint32_t i = 0; i < b->warps; i++, all.now += 1ull << PE_STAMP_WARP_AT) b->stamping[i] = all;
 }
 
 static void set_clock(pe_order *order, block *b, uint32_t warp, uint32_t clock) {
@@ -234,6 +237,7 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *fi
   pe_stamp now = pe_order_stamp(order, b, 1);
   join_cluster(b, head ? head : b, w);
   tell_all_code(b, now);
+  b->in_step = false;
   return b;
 }
 
@@ -450,12 +454,18 @@ void pe_order_cluster(pe_order *order, block *b, uint32_t warp, uint32_t what) {
 }
 
 /* A warp comes to a barrier, which is a fence. */
-static void come(pe_order *order, block *b, uint32_t warp) {
+static void come(block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
-  pe_order_settle(order, b, warp);
   acquire(s);
   keep_fenced(s, b->warps);
   s->known.clock[warp] = s->fenced.clock[warp] = s->clock + 1; /* behind the copy, which would wait for that */
+}
+
+/* All warps go on behind a barrier, and their next accesses have a stamp. */
+static void go_on(pe_order *order, block *b, pe_stamp now) {
+  pe_foresight_turn(order, b);
+  tell_all_code(b, now);
+  b->in_step = true;
 }
 
 /* All warps have one clock from now on, later than that of any of them, and know all that was before. */
@@ -475,14 +485,30 @@ static void meet(pe_order *order, block *b) {
     memcpy(s->known.near, first->near, sizeof s->known.near);
     s->floor = now;
   }
-  b->log.count = 0;
-  b->log.turn += PE_TURN;
-  tell_all_code(b, now);
+  go_on(order, b, now);
+}
+
+/* The same where all warps have met, and nothing has been put in an order since. */
+static void meet_again(pe_order *order, block *b) {
+  uint32_t clock = b->warp[0].clock + 1;
+  pe_stamp now = pe_order_stamp(order, b, clock);
+  for (uint32_t i = 0; i < b->warps; i++) {
+    warp_state *s = &b->warp[i];
+    s->fenced.common = s->known.common;
+    s->fenced.time = s->known.time;
+    s->released = 0;
+    s->clock = s->known.clock[i] = s->fenced.clock[i] = s->known.common = clock;
+    s->floor = now;
+  }
+  go_on(order, b, now);
 }
 
 void pe_order_together(pe_order *order, block *b, uint32_t warps) {
-  PE_FOR_LANES(i, warps) come(order, b, i);
-  if (warps == PE_ALL_LANES >> (PE_MAX_WARPS - b->warps)) return meet(order, b);
+  bool whole = warps == PE_ALL_LANES >> (PE_MAX_WARPS - b->warps);
+  PE_FOR_LANES(i, warps) pe_order_settle(order, b, i);
+  if (whole && b->in_step) return meet_again(order, b);
+  PE_FOR_LANES(i, warps) come(b, i);
+  if (whole) return meet(order, b);
   pe_knowledge all = {.common = 0};
   PE_FOR_LANES(i, warps) learn(&all, &b->warp[i].known, b->warps);
   PE_FOR_LANES(i, warps) {

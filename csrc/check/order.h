@@ -91,14 +91,17 @@ typedef struct pe_order_block {
   uint64_t met[2]; /* of the first: when threads released what came before phases of barrier.cluster, in turn */
   uint32_t warps;
   uint64_t began;                  /* the time of releases when it began */
+  bool in_step;                    /* all warps have met, and nothing has been put in an order since */
   bool blind;                      /* there was no memory: nothing is known of it any more */
   bool alone;                      /* no other thread runs CTAs of the launch */
   bool has_inner[PE_INNER_SCOPES]; /* its warps have released something in a scope alone */
   uint32_t *periods;               /* their numbers */
   uint32_t count, room;
-  uint32_t latest;      /* the last of them */
-  uint32_t barriers;    /* as many, from the first on, have had meetings */
-  pe_knowledge proxied; /* what its fences between proxies have put in an order */
+  uint32_t latest;                /* the last of them */
+  uint32_t turns;                 /* how often all warps have met */
+  struct pe_foresight *foresight; /* of its turns, or NULL */
+  uint32_t barriers;              /* as many, from the first on, have had meetings */
+  pe_knowledge proxied;           /* what its fences between proxies have put in an order */
   pe_meeting meetings[PE_BARRIERS_TOLD][2];
   pe_quiet quiet;
   _Atomic uint64_t ranges; /* of its worker */

@@ -115,7 +115,10 @@ PE_INLINE const pe_pattern_site *pe_logged_sites(const pe_logged *access) {
   return (const pe_pattern_site *)(uintptr_t)access->site;
 }
 /* From now on until all warps have met, no accesses are listed but reads. */
-PE_INLINE void pe_race_log_end(pe_shared_log *log) { log->exact = log->exact > log->turn ? log->exact : log->turn; }
+PE_INLINE void pe_race_log_end(pe_shared_log *log) {
+  log->exact = log->exact > log->turn ? log->exact : log->turn;
+  log->foreseen = 0;
+}
 /* What is listed leaves its stamps. */
 void pe_race_log_flush(pe_race *race, const pe_warp *w, pe_order_block *b);
 

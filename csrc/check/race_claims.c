@@ -3,8 +3,9 @@
  * Until all warps meet again, a line of shared memory is *claimed* by the first warp that makes accesses there.  It may list more of
  * them, by lanes that have the same words; others may list reads, as long as nobody writes.  Where a line is claimed otherwise,
  * all that is listed leaves its stamps, and words are looked at from then on.  Reads before the first write claim nothing until it
- * comes (race_log.c).
+ * comes (race_log.c).  As long as a CTA lists what one before it has listed in the same turn, nothing is claimed (foresight.h).
  */
+#include "foresight.h"
 #include "race_access.h"
 
 enum { SHARES = 1, WRITES = 2, FLAGS = SHARES | WRITES };
@@ -50,32 +51,49 @@ PE_INLINE bool claim(pe_shared_log *log, const wanted *all, bool writes) {
   return true;
 }
 
-/* The reads that are listed claim what they read. */
+/* Some accesses of a warp off one base. */
+static bool claim_sites(pe_shared_log *log, const pe_pattern_site *site, uint64_t number, uint32_t warp, uint64_t base) {
+  wanted all;
+  for (const pe_pattern_site *end = site + number; site < end; site++)
+    if (!want(site, base, warp, log->turn, &all) || !claim(log, &all, site->kind & PE_WRITE)) return false;
+  return true;
+}
+
+/* What is listed claims where it is. */
 static bool claim_listed(pe_shared_log *log) {
+  log->foreseen = 0;
   for (uint64_t i = 0; i < log->count; i++) {
     const pe_logged *access = &log->accesses[i];
-    const pe_pattern_site *site = pe_logged_sites(access);
-    wanted all;
-    for (uint64_t j = 0; j < access->lanes >> PE_LOGGED_AT; j++, site++)
-      if (!want(site, access->base, pe_stamp_warp(access->now), log->turn, &all) || !claim(log, &all, false)) return false;
+    uint64_t number = access->lanes >> PE_LOGGED_AT;
+    if (!claim_sites(log, pe_logged_sites(access), number, pe_stamp_warp(access->now), access->base)) return false;
   }
   log->wrote = log->turn;
   return true;
 }
 
-bool pe_race_claim(const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
+/* Whether an access, behind all that is listed, races with nothing. */
+static bool passes(pe_order_block *b, const pe_warp *w, const pe_pattern_site *site, uint64_t number, uint64_t base) {
+  pe_shared_log *log = &b->log;
+  bool begins = log->wrote != log->turn;
+  if (begins && pe_foresight_begin(b, w, site, base)) {
+    log->wrote = log->turn;
+    return true;
+  }
+  if ((begins || log->foreseen) && !claim_listed(log)) return false;
+  return claim_sites(log, site, number, w->warpid, base);
+}
+
+bool pe_race_claim(const pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask, uint64_t base) {
   pe_order_block *b = pe_order_block_of(w);
   pe_shared_log *log = &b->log;
   bool writes = site->kind & PE_WRITE;
-  wanted all;
   if (writes && !site->family && mask & (mask - 1)) return false; /* a word may have several lanes */
   if (log->exact >= log->turn || b->blind || log->count == PE_MOST_LOGGED) return false;
-  if (log->wrote != log->turn && !claim_listed(log)) return false;
-  if (!want(site, base, w->warpid, log->turn, &all) || !claim(log, &all, writes)) return false;
+  if (!passes(b, w, site, number, base)) return false;
   pe_stamp now = b->stamping[w->warpid].now;
   pe_logged *access = &log->accesses[log->count++];
   access->site = (uint64_t)(uintptr_t)site, access->base = base, access->now = now;
-  access->lanes = mask | 1ull << PE_LOGGED_AT;
+  access->lanes = mask | (uint64_t)number << PE_LOGGED_AT;
   if (writes && now > log->written) log->written = now;
   return true;
 }

@@ -47,6 +47,11 @@ typedef struct pe_logged {
   uint64_t lanes; /* and from PE_LOGGED_AT on, how many they are: their sites lie one after another */
 } pe_logged;
 
+/* An access that a CTA before has listed at its place in a turn (race_claims.c): its site and its warp, or 0; and its base. */
+typedef struct pe_foreseen {
+  uint64_t who, base;
+} pe_foreseen;
+
 /* Who has made the accesses of a line of shared memory that are listed (race_claims.c): the turn, the warp, where its family begins
  * (pe_pattern_site), whether it is one of several that read, and whether it writes. */
 typedef struct pe_claim {
@@ -61,6 +66,7 @@ enum {
   PE_LONGEST_CLAIM = 1024, /* bytes from the first to the last of an access */
   PE_CLAIM_WARP_AT = PE_LINE_LOG2 + 11,
   PE_CLAIM_TURN_AT = PE_CLAIM_WARP_AT + 5,
+  PE_FORESEEN_WARP_AT = 56,
 };
 
 /* What has been done in it: compiled code finds this behind the stampings of all warps. */
@@ -72,6 +78,8 @@ typedef struct pe_shared_log {
   uint64_t exact;   /* in no later turn there are accesses that are not listed */
   uint64_t wrote;   /* the last turn in which writes are listed, and lines have claims */
   uint64_t count;
+  uint64_t foreseen; /* if not 0, all that is listed is the first of so many accesses, which do not race: */
+  uint64_t expected; /* pe_foreseen[] */
   pe_logged accesses[PE_MOST_LOGGED];
   pe_claim claims[PE_CLAIMS];
 } pe_shared_log;

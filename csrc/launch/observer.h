@@ -126,7 +126,8 @@ typedef struct pe_observer {
    * have left none. */
   void (*listed)(void *context, const pe_warp *w);
   /* Such code makes an access that is to be listed, unless another one that is may race with it.  Zero: it is not. */
-  uint32_t (*claimed)(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
+  uint32_t (*claimed)(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask,
+                      uint64_t base);
   /* How many bytes from an address on stay what they are as long as the launch runs, so that `memory` need not be told of accesses
    * there.  NULL: all of an allocation. */
   uint64_t (*reach)(void *context, const pe_warp *w, uint64_t address);
@@ -172,7 +173,7 @@ uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uin
                     const uint64_t *addr, const void *values);
 uint32_t pe_observe_pattern(pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base, const void *values);
 void pe_observe_listed(pe_warp *w);
-uint32_t pe_observe_claimed(pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
+uint32_t pe_observe_claimed(pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask, uint64_t base);
 void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask);
 void pe_observe_members(pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *members);
 /* `place`: generic addresses, of which those in global memory matter; or NULL. */

@@ -141,9 +141,9 @@ void pe_observe_listed(pe_warp *w) {
   if (observer && observer->listed) observer->listed(observer->context, w);
 }
 
-uint32_t pe_observe_claimed(pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
+uint32_t pe_observe_claimed(pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask, uint64_t base) {
   const pe_observer *observer = w->launch->observer;
-  return observer && observer->claimed ? observer->claimed(observer->context, w, site, mask, base) : 0;
+  return observer && observer->claimed ? observer->claimed(observer->context, w, site, number, mask, base) : 0;
 }
 
 void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask) {

@@ -4,7 +4,7 @@ tells that looks at each word of each thread."""
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -14,6 +14,8 @@ from tests.checkers.planted import checked_device, found, program
 WARPS = 3
 THREADS = 32 * WARPS
 WORDS = 512
+BLOCKS = 4
+ALL_BLOCKS = 2**BLOCKS - 1
 MEMORY = f".shared .align 16 .b8 s[{4 * WORDS}];"
 PLACES = {
     "own": "shl.b32 {to}, %r1, 2",
@@ -43,17 +45,19 @@ device = checked_device("race", workers=1)
 
 @dataclass(frozen=True)
 class Step:
-    """An access by the threads from one to another, or a barrier, which has no place."""
+    """An access by the threads from one to another of some blocks, as bits, or a barrier, which has no place."""
 
     place: str = ""
     offset: int = 0
     writes: bool = False
     first: int = 0
     end: int = THREADS
+    blocks: int = ALL_BLOCKS
 
 
 def steps_of(seed: int) -> list[Step]:
-    """Mostly accesses that do not race: in an interval, threads keep to their own words more often than not."""
+    """Mostly accesses that do not race: in an interval, threads keep to their own words more often than not, and blocks do the
+    same; or some do something else in its place."""
     chosen, steps = random.Random(seed), []
     for _ in range(4):
         own = chosen.choice(["own", "twice", "apart", "far", "rows"])
@@ -63,7 +67,11 @@ def steps_of(seed: int) -> list[Step]:
             place = chosen.choice([*PLACES]) if strange else own
             offsets = [offset + more for more in {"apart": (0, 4), "far": (0, 64), "twice": (0, 1)}.get(place, (0,))]
             first, end = chosen.choice([(0, THREADS), (0, THREADS), (0, THREADS), (5, THREADS), (32, 64), (0, 17), (40, 41)])
-            steps.append(Step(place, chosen.choice(offsets), chosen.random() < 0.5, first, end))
+            step = Step(place, chosen.choice(offsets), chosen.random() < 0.5, first, end)
+            some = chosen.randrange(ALL_BLOCKS) if chosen.random() < 0.2 else 0
+            steps.append(replace(step, blocks=ALL_BLOCKS - some))
+            if some:
+                steps.append(replace(step, place=chosen.choice([*PLACES]), blocks=some))
         steps.append(Step())
     return steps
 
@@ -71,15 +79,16 @@ def steps_of(seed: int) -> list[Step]:
 def text_of(steps: list[Step]) -> tuple[str, dict[int, int]]:
     """The body of the kernel, and the number of the step at each line."""
     lines = [PLACES[place].format(to=f"%r{30 + number}") for number, place in enumerate(PLACES)]
-    lines = [part for line in lines for part in line.split("; ")]
+    lines = ["mov.u32 %r24, %ctaid.x", *(part for line in lines for part in line.split("; "))]
     at = {}
     for number, step in enumerate(steps):
         if not step.place:
             lines.append("bar.sync 0")
             continue
         guard = ""
-        if (step.first, step.end) != (0, THREADS):
-            lines += [f"sub.u32 %r21, %r1, {step.first}", f"setp.lt.u32 %p1, %r21, {step.end - step.first}"]
+        if (step.first, step.end, step.blocks) != (0, THREADS, ALL_BLOCKS):
+            lines += [f"shr.b32 %r21, {step.blocks}, %r24", "and.b32 %r21, %r21, 1", "setp.ne.b32 %p2, %r21, 0"]
+            lines += [f"sub.u32 %r21, %r1, {step.first}", f"setp.lt.and.u32 %p1, %r21, {step.end - step.first}, %p2"]
             guard = "@%p1 "
         place = f"[%r{30 + [*PLACES].index(step.place)}+{4 * step.offset}]"
         lines.append(guard + (f"st.shared.u32 {place}, %r22" if step.writes else f"ld.shared.u32 %r23, {place}"))
@@ -90,8 +99,12 @@ def text_of(steps: list[Step]) -> tuple[str, dict[int, int]]:
 
 
 def expected(steps: list[Step]) -> set[tuple[int, int]]:
-    """Of accesses that race, the number of the later one, and that of the earlier one, as far as the last write and read of each
-    word tell: warps run one after another."""
+    """Of accesses that race, the number of the later one, and that of the earlier one."""
+    return set().union(*(_expected_in(block, steps) for block in range(BLOCKS)))
+
+
+def _expected_in(block: int, steps: list[Step]) -> set[tuple[int, int]]:
+    """Those of a block, as far as the last write and read of each word tell: warps run one after another."""
     told: set[tuple[int, int]] = set()
     interval: list[int] = []
     for number, step in enumerate(steps):
@@ -100,7 +113,7 @@ def expected(steps: list[Step]) -> set[tuple[int, int]]:
             continue
         last: tuple[dict[int, tuple[int, int]], ...] = ({}, {})  # thread and step of reads and writes, by word
         for warp in range(WARPS):
-            for each in interval:
+            for each in [each for each in interval if steps[each].blocks >> block & 1]:
                 told |= _step(steps[each], each, warp, last)
         interval = []
     return told
@@ -125,8 +138,24 @@ def test_what_is_told(device: ptxemu.Device, seed: int) -> None:
     body, at = text_of(steps)
     text = program(body, MEMORY)
     start = text.splitlines().index(body.split("; ")[0] + ";") + 1
-    seen = found(device, text, 0, 0, block=THREADS)
+    seen = found(device, text, 0, 0, grid=BLOCKS, block=THREADS)
     places = {
         (at[one.lines[-1].location.line - start], at[one.other.lines[-1].location.line - start]) for one in seen if one.other
     }
     assert places == expected(steps)
+
+
+# What the second of two blocks of two warps does in place of the first.
+OTHER_BASE = """sub.u32 %r22, 1, %r24; mul.lo.u32 %r22, %r21, %r22; mad.lo.u32 %r22, %r22, 128, %r20
+st.shared.u32 [%r22], %r1; st.shared.u32 [%r22+1024], %r1"""
+OTHER_SITE = """mad.lo.u32 %r22, %r21, 128, %r20; add.u32 %r23, %r22, %r20; st.shared.u32 [%r22+1024], %r1
+setp.eq.u32 %p1, %r24, 1; @%p1 bra OTHER; st.shared.u32 [%r22], %r1; bra DONE
+OTHER: st.shared.u32 [%r23], %r1; DONE: mov.u32 %r20, %r1"""
+
+
+@pytest.mark.parametrize("body", [OTHER_BASE, OTHER_SITE])
+def test_a_block_does_not_do_what_one_before_it_did(device: ptxemu.Device, body: str) -> None:
+    """It makes as many accesses, but its second warp has words of the first."""
+    start = "mov.u32 %r24, %ctaid.x; shr.u32 %r21, %r1, 5; and.b32 %r20, %r1, 31; shl.b32 %r20, %r20, 2\n"
+    seen = found(device, program(f"{start}{body}\nbar.sync 0".replace("\n", ";"), MEMORY), 0, 0, grid=2, block=64)
+    assert {one.block for one in seen} == {(1, 0, 0)}

@@ -34,7 +34,7 @@ MOST_GROUPS = 8  # in which they lie
 NEAR = 4  # words from one to the next where words between them are blended
 STATE = ffi.typeof("pe_stamping")
 FIELDS = dict(STATE.fields)
-LOGGED = ffi.typeof("pe_logged")
+LOGGED, FORESEEN = ffi.typeof("pe_logged"), ffi.typeof("pe_foreseen")
 LOG = dict(ffi.typeof("pe_shared_log").fields)
 MOST_WARPS = 1024 // LANES
 LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
@@ -319,6 +319,7 @@ class Log:
         for name, now in ((kind, state(self.ctx, "now")), ("exact", self._load("turn"))):
             last = self.ctx.scalar.intrinsic("umax", "i64", self._load(name), now)
             self.ctx.stmt(f"store i64 {last}, ptr {self._at(name)}, align 8")
+        self.ctx.stmt(f"store i64 0, ptr {self._at('foreseen')}, align 8")
 
     def may_claim(self) -> str:
         """i1: nobody has left stamps since all warps have met."""
@@ -337,8 +338,26 @@ class Log:
         """i1: one more read can be listed."""
         return self.ctx.scalar.icmp("ult", "i64", self._load("count"), str(int(lib.PE_MOST_LOGGED)))
 
+    def expects(self, site: str, base: str) -> str:
+        """i1: it is known that an access behind all that is listed races with nothing."""
+        scalar, count = self.ctx.scalar, self._load("count")
+
+        def is_next() -> list[str]:
+            at = scalar.bin("add", "i64", self._load("expected"), scalar.bin("mul", "i64", count, str(ffi.sizeof(FORESEEN))))
+            warp = scalar.cast("zext", "i32", self.ctx.field("warpid"), "i64")
+            who = scalar.bin("shl", "i64", warp, str(int(lib.PE_FORESEEN_WARP_AT)))
+            who = scalar.bin("or", "i64", who, self.ctx.inst(f"ptrtoint ptr {site} to i64"))
+            same = [
+                scalar.icmp("eq", "i64", self.ctx.inst(f"load i64, ptr {pointer(self.ctx, at, field.offset)}, align 8"), value)
+                for field, value in ((dict(FORESEEN.fields)["who"], who), (dict(FORESEEN.fields)["base"], base))
+            ]
+            return [reduce(lambda a, b: scalar.bin("and", "i1", a, b), same)]
+
+        some = scalar.icmp("ult", "i64", count, self._load("foreseen"))
+        return self.ctx.when(some, is_next, lambda: ["false"], ["i1"])[0]
+
     def add(self, site: str, base: str, mask: str, number: int = 1) -> None:
-        """List a read of the warp, or some off one base, whose sites lie one after another."""
+        """List an access of the warp, or some off one base, whose sites lie one after another."""
         scalar, count = self.ctx.scalar, self._load("count")
         first = scalar.bin("add", "i64", self._start(), scalar.bin("mul", "i64", count, str(ffi.sizeof(LOGGED))))
         lanes = scalar.cast("zext", f"i{LANES}", self.ctx.bits_of(mask), "i64")
@@ -359,48 +378,60 @@ class Log:
         return self.ctx.inst(f"load i64, ptr {self._at(name)}, align 8")
 
 
-def listed(ctx: Context, found: Access, site: str, otherwise: Callable[[], str]) -> str:
-    """i1: a read of shared memory by a pattern, ``site``, is listed; or ``otherwise``."""
-    return _listed(ctx, found, None if found.safe else found.span, site, 1, otherwise)
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """An access of shared memory by a pattern that may be listed, or some reads off one base, of which it is the first; ``site``
+    is a ``pe_pattern_site``, or ``number`` of them."""
+
+    ctx: Context
+    found: Access
+    site: str
+    span: Span | None  # that is to be tested
+    claims: bool  # accesses of other warps may be listed, too
+    number: int = 1
+
+    def passes(self, otherwise: Callable[[], str]) -> str:
+        """i1: it is listed; or ``otherwise``."""
+        scalar, log = self.ctx.scalar, Log(self.ctx)
+        may = log.expects(self.site, self.found.base) if self.claims else "false"
+        if self.found.kind == lib.PE_READ:
+            past = scalar.bin("and", "i1", log.is_past("written"), log.is_past("strong"))
+            past = scalar.bin("and", "i1", past, log.has_room())
+            may = scalar.bin("or", "i1", may, self._tested(past))
+
+        def rest() -> list[str]:
+            if not self.claims:
+                return [otherwise()]
+            return self.ctx.when(self._claimed(log), lambda: ["true"], lambda: [otherwise()], ["i1"])
+
+        return self.ctx.when(may, partial(self._add, log), rest, ["i1"], likely=True)[0]
+
+    def _add(self, log: Log) -> list[str]:
+        log.add(self.site, self.found.base, self.found.mask, self.number)
+        return ["true"]
+
+    def _claimed(self, log: Log) -> str:
+        """i1: the checker lists it, as no other access that is listed can race with it."""
+
+        def claim() -> list[str]:
+            mask = ("i32", self.ctx.bits_of(self.found.mask))
+            given = ("ptr", "%w"), ("ptr", self.site), ("i32", str(self.number)), mask, ("i64", self.found.base)
+            return [self.ctx.scalar.icmp("ne", "i32", self.ctx.call("i32", "pe_observe_claimed", *given), "0")]
+
+        return self.ctx.when(self._tested(log.may_claim()), claim, lambda: ["false"], ["i1"])[0]
+
+    def _tested(self, good: str) -> str:
+        """i1: ``good``, and all that is accessed is in memory."""
+        return good if self.span is None else self.ctx.scalar.bin("and", "i1", good, pattern_test(self.ctx, self.span))
 
 
-def listed_together(ctx: Context, found: Access, ops: Sequence[Op], sites: str) -> str:
-    """i1: the first of some reads off one base is listed with the others; ``sites`` are all of theirs."""
+def together(ctx: Context, found: Access, ops: Sequence[Op], sites: str, claims: bool) -> Listing:
+    """That of some reads off one base, the first of which is ``found``; ``sites`` are all of theirs."""
     assert found.shape is not None
     offsets = [op.access.address.offset - found.address.offset for op in ops]
     low, high = found.shape.spread
     hull = Shape((low + min(offsets), high + max(offsets)), widenings=found.shape.widenings)
-    return _listed(ctx, found, Span("shared", found.base, hull, found.size), sites, len(ops), lambda: "false")
-
-
-def _listed(ctx: Context, found: Access, span: Span | None, site: str, number: int, otherwise: Callable[[], str]) -> str:
-    """The same of so many reads, which span that, if it is to be tested."""
-    log = Log(ctx)
-    past = ctx.scalar.bin("and", "i1", log.is_past("written"), log.is_past("strong"))
-    may = ctx.scalar.bin("and", "i1", past, log.has_room())
-    if span is not None:
-        may = ctx.scalar.bin("and", "i1", may, pattern_test(ctx, span))
-
-    def add() -> list[str]:
-        log.add(site, found.base, found.mask, number)
-        return ["true"]
-
-    return ctx.when(may, add, lambda: [otherwise()], ["i1"], likely=True)[0]
-
-
-def claimed(ctx: Context, found: Access, site: str, otherwise: Callable[[], str]) -> str:
-    """i1: an access of shared memory by a pattern, ``site``, is listed, as no other one that is can race with it; or
-    ``otherwise``."""
-    may = Log(ctx).may_claim()
-    if not found.safe:
-        may = ctx.scalar.bin("and", "i1", may, pattern_test(ctx, found.span))
-
-    def claim() -> list[str]:
-        given = ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(found.mask)), ("i64", found.base)
-        return [ctx.scalar.icmp("ne", "i32", ctx.call("i32", "pe_observe_claimed", *given), "0")]
-
-    done = ctx.when(may, claim, lambda: ["false"], ["i1"])[0]
-    return ctx.when(done, lambda: ["true"], lambda: [otherwise()], ["i1"])[0]
+    return Listing(ctx, found, sites, Span("shared", found.base, hull, found.size), claims, len(ops))
 
 
 def is_numbered(ctx: Context, op: Op, site: str) -> str:

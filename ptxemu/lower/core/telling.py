@@ -143,14 +143,18 @@ def _stamped(ctx: Context, found: Access) -> Test:
     site = _pattern_site(ctx, found) if listed else None
     if site is None:
         return passes
-    if stamping is not None and ctx.unit.forgets and may_be_claimed(found):
-        passes = partial(stamps.claimed, ctx, found, site, passes)
-    if found.kind != lib.PE_READ:
+    claims = stamping is not None and _may_be_claimed(ctx, found)
+    if not claims and found.kind != lib.PE_READ:
         return passes
     together = _listed_together(ctx, found)
     if together is None:
-        return partial(stamps.listed, ctx, found, site, passes)
+        span = None if found.safe else found.span
+        return partial(stamps.Listing(ctx, found, site, span, claims).passes, passes)
     return lambda: ctx.when(together, lambda: ["true"], lambda: [passes()], ["i1"], likely=True)[0]
+
+
+def _may_be_claimed(ctx: Context, found: Access) -> bool:
+    return ctx.unit.forgets and may_be_claimed(found)
 
 
 def _listed_together(ctx: Context, found: Access) -> str | None:
@@ -163,7 +167,9 @@ def _listed_together(ctx: Context, found: Access) -> str | None:
         sites = [{"pos": read.op.pos, **_pattern_fields(ctx, read, read.address.offset - found.address.offset)} for read in reads]
         kind = site_type(PATTERN_SITE)
         text = ", ".join(f"{kind} {site_literal(PATTERN_SITE, site)}" for site in sites)
-        together.listed = stamps.listed_together(ctx, found, together.ops, ctx.constant(f"[{len(sites)} x {kind}] [{text}]"))
+        site = ctx.constant(f"[{len(sites)} x {kind}] [{text}]")
+        claims = all(_may_be_claimed(ctx, read) for read in reads)
+        together.listed = stamps.together(ctx, found, together.ops, site, claims).passes(lambda: "false")
     return together.listed or None
 
 
