@@ -334,9 +334,13 @@ def failing(ctx: Context, found: Access, addresses: Callable[[], str], kept: Ran
     return ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(found.mask), wild)
 
 
-def outside_arena(ctx: Context, addresses: str, size: int) -> str:
-    """i32: the lanes at whose address no word of a size is in device memory, or that are not aligned."""
-    return outside(ctx, addresses, _start(ctx, "global"), _limit(ctx, "global", 0, size), size.bit_length() - 1)
+def outside_memory(ctx: Context, addresses: str, size: int, kept: Range | None = None, span: int = 0) -> str:
+    """i32: the lanes at whose address no word of a size, and so many bytes behind it, are in device memory, or a range of it; or
+    that are not aligned."""
+    start, limit = (
+        (kept.first, _room(ctx, kept, span, size)) if kept else (_start(ctx, "global"), _limit(ctx, "global", span, size))
+    )
+    return outside(ctx, addresses, start, limit, size.bit_length() - 1)
 
 
 def verify(ctx: Context, found: Access, addresses: str) -> None:

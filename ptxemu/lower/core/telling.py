@@ -179,7 +179,7 @@ def texels_pass(ctx: Context, op: Op, writes: bool, ready: str, pointers: Sequen
     starts = [ctx.inst(f"ptrtoint ptr {pointer} to i64") for pointer in pointers] if tells_texels(observed) else []
     tests: list[Test] = [lambda: ready]
     if tells_blanks(observed):
-        tests.append(lambda: rows_within(ctx, starts, LANES // len(starts) * size, _kept_range(ctx, op)))
+        tests.append(lambda: rows_within(ctx, starts, LANES // len(starts) * size, kept_range(ctx, op)))
     if leaves_stamps(observed):
         tests.append(stamps.of_rows(ctx, op, ctx.mask_of(op), writes, starts, size).passes)
     if writes or not leaves_stamps(observed):
@@ -291,7 +291,7 @@ def tell_release(ctx: Context, found: Access) -> None:
 def _is_usual(ctx: Context, found: Access) -> str:
     """i1: the whole access lies in the window of its space, or in the range that its worker keeps: of device memory, and of
     shared memory where blanks or waits are told."""
-    kept = _kept_range(ctx, found.op) if found.space in ("generic", "global") else None
+    kept = kept_range(ctx, found.op) if found.space in ("generic", "global") else None
     if found.space == "shared":
         kept = kept_in_shared(ctx)
     return _is_in(ctx, found, kept)
@@ -318,10 +318,10 @@ def _is_in(ctx: Context, found: Access, kept: Range | None) -> str:
 
 def _quiet_range(ctx: Context, op: Op) -> Range:
     """The same of memory that the launch only reads."""
-    return _kept_range(ctx, op, int(lib.PE_QUIET_RANGES))
+    return kept_range(ctx, op, int(lib.PE_QUIET_RANGES))
 
 
-def _kept_range(ctx: Context, op: Op, first: int = 0) -> Range:
+def kept_range(ctx: Context, op: Op, first: int = 0) -> Range:
     """The range that the worker keeps for a position: a ``pe_range``, which any access of device memory may have left."""
     number = ctx.scalar.bin("udiv", "i32", ctx.position(op), str(int(lib.PE_POSITIONS)))
     number = ctx.scalar.bin("urem", "i32", number, str(int(lib.PE_RANGES)))

@@ -62,6 +62,9 @@ def load(ctx: Context, op: Op) -> None:
         values = admit_load(ctx, found, partial(_uniform_load, ctx, op, kind), [kind.llvm] * count)
         if vector:
             values = [ctx.splat(kind.llvm, value) for value in values]
+    elif op in ctx.pairs.neighbours:
+        words = neighbours.load(ctx, found, partial(_gathered, ctx, found))
+        values = [ctx.vector.cast("bitcast", neighbours.WORD, word, kind.llvm) for word in words]
     else:
         admit(ctx, found)
         values = _lane_load(ctx, found, kind, count)
@@ -101,6 +104,13 @@ def _uniform_load(ctx: Context, op: Op, kind: ScalarType, found: Access, guarded
     return ctx.when(ctx.any(found.mask), run, None, [kind.llvm] * len(op.dsts))
 
 
+def _gathered(ctx: Context, found: Access) -> list[str]:
+    """A word of each lane, from addresses of which nothing is known."""
+    admit(ctx, found)
+    host, start = tested_lanes(ctx, found, rare=False)
+    return [gather(ctx, neighbours.WORD, host, 0, found.mask, start=start, rare=False)]
+
+
 def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> list[str]:
     bits, mask = f"i{kind.bits}", found.mask
     types = [f"<{LANES} x {bits}>"] * count
@@ -119,8 +129,6 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
     whole = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
     if ctx.checking and not found.safe:
         values = lanes()
-    elif found.op in ctx.pairs.neighbours:
-        values = neighbours.load(ctx, found, lambda: lanes(rare=False))
     elif count == 1 and strided.serves(ctx, found, kind.bytes):
         values = ctx.when(strided.test(ctx, found), lambda: [strided.load(ctx, found, bits)], lanes, types, likely=True)
     elif formed is not None:

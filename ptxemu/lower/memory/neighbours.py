@@ -2,7 +2,8 @@
 or elements of a lane's own row of which a loop takes several in a trip.
 
 One by one each is a gather, which goes to the lines of all lanes again. The first of them loads the words of all, lane by lane,
-and turns rows into columns; where it may not, each is loaded alone.
+and turns rows into columns; where it may not, each is loaded alone. Checked code does so where nothing is to be told of any of
+the words.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import tells_accesses
+from ptxemu.ir.observed import leaves_stamps, tells_strays
 from ptxemu.ir.ops import STRONG, Addr, Op, Reg
 from ptxemu.ir.types import B64
 from ptxemu.isa.table import LOADS_AND_STORES
-from ptxemu.lower.core.access import Access, outside_arena, vector_addresses
+from ptxemu.lower.core.access import Access, outside_memory, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import EFFECTS, Effect
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.parts import joined
+from ptxemu.lower.core.telling import kept_range
 
 COUNT = 4
 """Words of a lane that are loaded, as many as fill the least register."""
@@ -26,13 +28,14 @@ FEWEST = 3
 """Those of them that are wanted."""
 WORD_BYTES = 4
 PAGE_BYTES = 4096
-WORDS = f"<{LANES} x i32>"
+WORD = "i32"
+WORDS = f"<{LANES} x {WORD}>"
 
 
 def neighbours_of(ctx: Context, ops: Sequence[Op], moving: Collection[Effect]) -> dict[Op, Neighbours]:
     """Those among some ops that are lowered one after another, each of which asks :func:`load`."""
     found: dict[Op, Neighbours] = {}
-    if tells_accesses(ctx.unit.observed) or ctx.checking or ctx.in_one_lane:
+    if leaves_stamps(ctx.unit.observed) or ctx.unit.observed == "all" or ctx.checking or ctx.in_one_lane:
         return found
     for run in _runs(ctx, ops, moving):
         found.update(dict.fromkeys(run, Neighbours(run)))
@@ -95,7 +98,7 @@ def load(ctx: Context, found: Access, alone: Callable[[], list[str]]) -> list[st
     if group.together:
         return ctx.when(group.together, lambda: [group.loaded[op]], alone, [WORDS], likely=True)
     addresses = _addresses(ctx, group, found)
-    group.together = _may_load(ctx, group, found.mask, addresses)
+    group.together = _may_load(ctx, group, found, addresses)
 
     def all_words() -> list[str]:
         return _columns(ctx, addresses)[: len(group.ops)]
@@ -116,12 +119,17 @@ def _addresses(ctx: Context, group: Neighbours, found: Access) -> str:
     return ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, first.offset - this.offset))
 
 
-def _may_load(ctx: Context, group: Neighbours, mask: str, addresses: str) -> str:
-    """i1: all lanes are on, and what is loaded of each is in memory and in one page: it can be read if the first word can."""
-    full = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(mask), "-1")
+def _may_load(ctx: Context, group: Neighbours, found: Access, addresses: str) -> str:
+    """i1: all lanes are on, and what is loaded of each is in memory and in one page: it can be read if the first word can. Where
+    strays are told, it is where the instruction has been before."""
+    full = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(found.mask), "-1")
+    if tells_strays(ctx.unit.observed):
+        kept = kept_range(ctx, found.op)
+        outside = outside_memory(ctx, addresses, WORD_BYTES, kept, (COUNT - 1) * WORD_BYTES)
+        return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("eq", f"i{LANES}", outside, "0"))
     if len(group.ops) == COUNT and all(each in ctx.trusted for each in group.ops):
         return full
-    outside = outside_arena(ctx, addresses, WORD_BYTES)
+    outside = outside_memory(ctx, addresses, WORD_BYTES)
     inside = ctx.vector.bin("and", "i64", addresses, ctx.vector.int(64, PAGE_BYTES - 1))
     over = ctx.vector.icmp("ugt", "i64", inside, ctx.vector.int(64, PAGE_BYTES - COUNT * WORD_BYTES))
     wrong = ctx.scalar.bin("or", f"i{LANES}", outside, ctx.bits_of(over))
