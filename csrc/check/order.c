@@ -525,7 +525,7 @@ bool pe_order_is_before(pe_order *order, const block *b, uint32_t warp, uint32_t
   uint32_t other = pe_stamp_warp(before), clock;
   bool own = pe_order_is_own(b, before, &clock);
   if (own) {
-    if (other == warp && pe_stamp_lane(before) == lane) return true;
+    if (other == warp && pe_stamp_lane(before) == lane && !(before & PE_STAMP_SEVERAL)) return true;
     if (clock < pe_known_clock(&s->known, other)) return true; /* of its own warp, this is its clock */
   }
   pe_require_stack();

@@ -59,6 +59,13 @@ static void follow(pe_race_use *u, uint32_t mask) {
   pe_order_follow(u->b, u->w->warpid, u->met, u->s->locks);
 }
 
+/* Of lanes with strong reads of one address, the first is enough. */
+static uint32_t one_of_all(pe_race_use *u, uint32_t mask) {
+  if (u->writes || !(mask & (mask - 1)) || !pe_in_step(mask, u->event->address, 0)) return mask;
+  u->stamp |= PE_STAMP_SEVERAL;
+  return mask & -mask;
+}
+
 /* Word by word. */
 static void visit(pe_race_use *u, uint32_t mask) {
   if (u->beside && !u->writes) {
@@ -81,7 +88,7 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   if (u.harmless.strong) pe_race_note_scope(&u), pe_copies_meet(&u, mask);
   if (u.harmless.strong && u.writes) u.release = pe_order_release(&checker->race.order, u.b, w->warpid);
   if (u.harmless.strong)
-    mask = !u.writes && pe_in_step(mask, event->address, 0) ? mask & -mask : mask;
+    mask = one_of_all(&u, mask);
   else if (!u.proxied && passes_as_run(&u, mask))
     return;
   uint32_t lanes = mask;

@@ -14,10 +14,10 @@
 /* Elements of vectors of stamps are read and written as a whole. */
 #define PE_UNWATCHED __attribute__((no_sanitize("thread")))
 
-/* Stamps that cannot matter to an access: below `floor`, in `span` from `first` on, and strong ones if it is strong; and those that
- * are `same` as its own: but for what is below a lane, or, if several lanes make it, none. */
+/* Stamps that cannot matter to an access: below `floor`, in `span` from `first` on, and strong ones if it is strong; and those of its own
+ * thread at the same time. */
 typedef struct pe_harmless {
-  pe_stamp floor, first, span, strong, same;
+  pe_stamp floor, first, span, strong;
 } pe_harmless;
 
 /* An access. */
@@ -39,12 +39,12 @@ typedef struct pe_race_use {
 } pe_race_use;
 
 PE_INLINE bool pe_is_harmless(const pe_harmless *h, pe_stamp before, pe_stamp now) {
-  return before < h->floor || (before ^ now) < h->same || before - h->first < h->span || before & h->strong;
+  return before < h->floor || (before ^ now) < PE_STAMP_LANE || before - h->first < h->span || before & h->strong;
 }
 
 /* Whether a strong access leaves the stamp that a plain one of its thread has left at the same time, with which more accesses race. */
 PE_INLINE bool pe_is_kept(pe_stamp before, pe_stamp now) {
-  return now & PE_STAMP_STRONG && !(before & PE_STAMP_STRONG) && (before ^ now) < PE_STAMP_LANE &&
+  return now & PE_STAMP_STRONG && !(before & PE_STAMP_STRONG) && ((before ^ now) & ~PE_STAMP_SEVERAL) < PE_STAMP_LANE &&
          !(now & ~before & PE_STAMP_BYTES);
 }
 
@@ -151,7 +151,6 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
   u->proxied = order & (PE_BULK | PE_PROXY);
   u->beside = !b->alone && space != PE_SHARED;
   u->harmless.strong = order & PE_STRONG ? PE_STAMP_STRONG : 0;
-  u->harmless.same = PE_STAMP_LANE;
   u->stamp =
       u->code->now | pe_site_of(&checker->race.sites, pos) | u->harmless.strong | (kind == PE_UPDATE ? PE_STAMP_UPDATE : 0);
   if (space == PE_SHARED || space == PE_GENERIC) pe_race_log_access(&checker->race, w, b, u->writes, order & PE_STRONG);

@@ -26,6 +26,7 @@ static pe_stamp least_floor(const pe_order_block *b) {
 
 /* A listed access, with the stamp of its lane 0. */
 typedef struct listed {
+  bool writes;
   pe_shadow *own;
   const pe_warp *w;
   const pe_pattern_site *site;
@@ -47,21 +48,25 @@ PE_INLINE bool leave_run(const listed *l, uint32_t lane) {
   uint64_t size = (uint64_t)l->site->width * l->site->size;
   pe_stamp *at = stamps_of(l, lane, size);
   pe_race_run run = {0, (uint32_t)(size / 4), lane, (uint32_t)__builtin_ctz(l->site->size / 4), false};
-  if (at) pe_leave_stamps(pe_trail_of(l->stamp, &run), run.count, at);
+  if (at && l->writes) pe_leave_stamps(pe_trail_of(l->stamp, &run), run.count, at);
+  if (at && !l->writes) pe_leave_reads(pe_trail_of(l->stamp, &run), run.count, at);
   return at != NULL;
 }
 
-PE_INLINE void leave_lane(const listed *l, uint32_t lane) {
-  pe_stamp *at = stamps_of(l, lane, l->site->size), stamp = (l->stamp + lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
-  for (uint32_t i = 0; at && i < l->site->size / 4; i++) at[i] = stamp;
+PE_INLINE void leave_one(const listed *l, pe_stamp *at, pe_stamp now) { *at = l->writes ? now : pe_stamp_behind(*at, now); }
+
+PE_INLINE void leave_lane(const listed *l, uint32_t lane, pe_stamp several) {
+  pe_stamp *at = stamps_of(l, lane, l->site->size), stamp = (l->stamp + lane * PE_STAMP_LANE) | PE_STAMP_BYTES | several;
+  for (uint32_t i = 0; at && i < l->site->size / 4; i++) leave_one(l, &at[i], stamp);
 }
 
 /* The stamps of some lanes of a group: of those that read one address, the last. */
 PE_INLINE void leave_group(const listed *l, uint32_t lane, uint32_t there) {
   uint32_t all = PE_ALL_LANES >> (PE_WARP_LANES - l->site->width);
-  if (there && !l->site->step) there = 1u << PE_LAST_LANE(there);
+  pe_stamp several = !l->site->step && there & (there - 1) ? PE_STAMP_SEVERAL : 0;
+  if (several) there = 1u << PE_LAST_LANE(there);
   if (l->site->width > 1 && there == all && leave_run(l, lane)) return;
-  PE_FOR_LANES(i, there) leave_lane(l, lane + i);
+  PE_FOR_LANES(i, there) leave_lane(l, lane + i, several);
 }
 
 /* Leave the stamps of all lanes wherever they are, of those with one word the last; false: not all may be left like this. */
@@ -77,14 +82,15 @@ PE_INLINE bool leave_all(const listed *l) {
   if (wild) return false;
   for (uint32_t i = 0; i < PE_WARP_LANES; i++)
     for (uint32_t word = 0; word < l->site->size / 4; word++)
-      own[((l->base + l->site->offset[i]) & all) / 4 + word] = first + i * PE_STAMP_LANE;
+      leave_one(l, &own[((l->base + l->site->offset[i]) & all) / 4 + word], first + i * PE_STAMP_LANE);
   return true;
 }
 
 PE_WIDEST PE_UNWATCHED static void leave(pe_race *race, const pe_warp *w, const pe_logged *access,
                                          const pe_pattern_site *site) {
-  pe_shadow *own = site->kind & PE_WRITE ? &race->writes : &race->reads;
-  listed l = {own, w, site, access->base, access->now | pe_site_of(&race->sites, site->pos)};
+  bool writes = site->kind & PE_WRITE;
+  pe_shadow *own = writes ? &race->writes : &race->reads;
+  listed l = {writes, own, w, site, access->base, access->now | pe_site_of(&race->sites, site->pos)};
   uint32_t mask = (uint32_t)access->lanes;
   if (mask == PE_ALL_LANES && site->width == 1 && leave_all(&l)) return;
   for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += site->width)

@@ -29,13 +29,17 @@ PE_WIDEST PE_UNWATCHED bool pe_race_pattern(pe_checker *checker, const pe_warp *
   if (!runs) return some_pass(&u, site, mask, base);
   uint64_t size = one ? site->size : site->width * site->size;
   uint32_t each = one ? PE_ALL_OF_ONE : (uint32_t)__builtin_ctz(site->size / 4), last = one ? site->width - 1 : 0;
+  bool several = one;
   for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += site->width) {
     uint32_t next = lane + site->width;
-    if (!writes && next < PE_WARP_LANES && site->offset[next] == site->offset[lane])
-      continue; /* lanes do not race by reading */
+    if (!writes && next < PE_WARP_LANES && site->offset[next] == site->offset[lane]) {
+      several = true; /* lanes do not race by reading */
+      continue;
+    }
     uint64_t address = pe_pattern_address(site, base, lane);
     if (!place(&u, site->space, size, &address)) return false;
-    if (!pe_race_passes(&u, &(pe_race_run){address, (uint32_t)(size / 4), lane + last, each, one})) return false;
+    if (!pe_race_passes(&u, &(pe_race_run){address, (uint32_t)(size / 4), lane + last, each, several})) return false;
+    several = one;
   }
   return true;
 }

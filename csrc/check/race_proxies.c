@@ -5,7 +5,7 @@
  */
 #include "race_access.h"
 
-#define SAME (PE_STAMP_BYTES | 31 * PE_STAMP_LANE) /* bits that are of no interest here */
+#define SAME (PE_STAMP_BYTES | PE_STAMP_LANES) /* bits that are of no interest here */
 
 void pe_race_note_proxy(const pe_race_use *u) {
   __atomic_fetch_or(&u->checker->race.narrow[pe_stamp_site(u->stamp)], PE_SITE_OF_PROXY, __ATOMIC_RELAXED);

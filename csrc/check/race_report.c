@@ -74,18 +74,25 @@ static bool is_one_value(const pe_race_use *u, uint64_t address, pe_stamp before
   return pe_within(first, size, 4) && (before & bytes) == bytes && !(before & PE_STAMP_UPDATE);
 }
 
+/* Whether the stamp of a read is that of the lane itself and of others. */
+static bool is_of_others(const pe_race_use *u, uint32_t lane, pe_stamp before) {
+  uint32_t clock;
+  return before & PE_STAMP_SEVERAL && pe_stamp_lane(before) == lane && pe_stamp_warp(before) == u->w->warpid &&
+         pe_order_is_own(u->b, before, &clock);
+}
+
 enum { OTHER_UPDATE = 4, OTHER_PENDING = 8 }; /* findings at one place are told apart by these, too */
 
 void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, uint32_t how) {
   const pe_memory_event *e = u->event;
   bool is_read = how & PE_RACE_WITH_READ, equal = how & PE_RACE_EQUAL, unfenced = how & PE_RACE_UNFENCED;
-  bool is_update = before & PE_STAMP_UPDATE, pending = pe_stamp_is_pending(before);
+  bool is_update = before & PE_STAMP_UPDATE, pending = pe_stamp_is_pending(before), beside = is_of_others(u, lane, before);
   pe_require_stack();
   pe_finding f = {.check = PE_CHECK_RACE,
                   .what = (how & ~PE_RACE_EQUAL) | (is_update ? OTHER_UPDATE : 0) | (pending ? OTHER_PENDING : 0),
                   .note = equal,
                   .pos = e->pos,
-                  .other_pos = pe_site_pos(&u->checker->race.sites, pe_stamp_site(before))};
+                  .other_pos = beside ? PE_NO_POS : pe_site_pos(&u->checker->race.sites, pe_stamp_site(before))};
   pe_text t = pe_text_in(f.text, sizeof f.text);
   const uint8_t *value = e->size <= sizeof(uint64_t) ? value_of(e, lane) : NULL;
   pe_add(&t, "%" PRIu64 "-byte %s of ", e->size,
@@ -101,7 +108,9 @@ void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stam
            is_update ? "an atomic update"
            : is_read ? "a read"
                      : "a write");
-  if (equal)
+  if (beside)
+    pe_add(&t, " by other threads of its warp");
+  else if (equal)
     pe_add(&t, " of the same value");
   else if (!pending && !is_read && is_one_value(u, address, before))
     add_value(&t, " of ", left_by(u, lane, address, before), e->size, "");

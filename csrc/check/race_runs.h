@@ -4,8 +4,8 @@
 #define PTXEMU_RACE_RUNS_H
 #include "race_access.h"
 
-/* Words side by side in one chunk: 2^`each` of one lane after another; or PE_ALL_OF_ONE, or of `several` that read, the last of which
- * is `lane`. */
+/* Words side by side in one chunk: 2^`each` of one lane after another; or PE_ALL_OF_ONE. `several` read them: these lanes are the last
+ * of them. */
 typedef struct pe_race_run {
   uint64_t word;
   uint32_t count, lane, each;
@@ -37,10 +37,14 @@ typedef struct pe_trail {
   uint64_t step;
 } pe_trail;
 
+/* The stamp of its first word. */
+PE_INLINE pe_stamp pe_stamp_of_run(pe_stamp of_lane_0, const pe_race_run *r) {
+  return (of_lane_0 + r->lane * PE_STAMP_LANE) | PE_STAMP_BYTES | (r->several ? PE_STAMP_SEVERAL : 0);
+}
+
 PE_INLINE pe_trail pe_trail_of(pe_stamp of_lane_0, const pe_race_run *r) {
-  uint64_t stamp = (of_lane_0 + r->lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
   pe_stamps lanes = *(const pe_stamps *)pe_lanes_of_words[r->each].of;
-  return (pe_trail){stamp + (lanes << PE_STAMP_LANE_AT),
+  return (pe_trail){pe_stamp_of_run(of_lane_0, r) + (lanes << PE_STAMP_LANE_AT),
                     r->each == PE_ALL_OF_ONE ? 0 : ((uint64_t)PE_STAMPS >> r->each) * PE_STAMP_LANE};
 }
 
@@ -49,7 +53,7 @@ PE_INLINE bool pe_all_harmless(const pe_harmless *h, pe_trail t, uint32_t count,
   uint32_t i = 0;
   for (; i + PE_STAMPS <= count; i += PE_STAMPS, now += t.step) {
     pe_stamps before = *(const pe_stamps *)(stamps + i);
-    bad |= ~(pe_are_less(before, pe_all_are(h->floor)) | pe_are_less(before ^ now, pe_all_are(h->same)) |
+    bad |= ~(pe_are_less(before, pe_all_are(h->floor)) | pe_are_less(before ^ now, pe_all_are(PE_STAMP_LANE)) |
              (pe_stamps)(before - h->first < h->span));
   }
   uint64_t any = 0;
@@ -71,23 +75,39 @@ PE_INLINE void pe_leave_stamps(pe_trail t, uint32_t count, pe_stamp *stamps) {
   for (uint32_t j = 0; i + j < count; j++) stamps[i + j] = now[j];
 }
 
+/* The same of reads, behind others (pe_stamp_behind). */
+PE_INLINE void pe_leave_reads(pe_trail t, uint32_t count, pe_stamp *stamps) {
+  pe_stamps now = t.first;
+  uint32_t i = 0;
+  for (; i + PE_STAMPS <= count; i += PE_STAMPS, now += t.step) {
+    pe_stamps differ = *(const pe_stamps *)(stamps + i) ^ now, lanes = differ & (PE_STAMP_LANES | PE_STAMP_SEVERAL);
+    pe_stamps rest = (differ ^ lanes) & ~(PE_STAMP_UPDATE - 1);
+    *(pe_stamps *)(stamps + i) = now | (PE_STAMP_SEVERAL & (pe_stamps)(rest == 0) & (pe_stamps)(lanes != 0));
+  }
+  for (uint32_t j = 0; i + j < count; j++) stamps[i + j] = pe_stamp_behind(stamps[i + j], now[j]);
+}
+
 /* Whether nothing is wrong with accesses of words whose stamps are these; theirs are there, then. */
-PE_INLINE bool pe_race_passes_together(const pe_race_use *u, const pe_race_run *r, const pe_harmless *h, pe_stamp *own,
-                                       const pe_stamp *others) {
+PE_INLINE bool pe_race_passes_together(const pe_race_use *u, const pe_race_run *r, pe_stamp *own, const pe_stamp *others) {
   pe_trail t = pe_trail_of(u->stamp, r);
-  if (u->writes && !pe_all_harmless(h, t, r->count, own)) return false;
-  if (others && !pe_all_harmless(h, t, r->count, others)) return false;
-  if (u->writes || u->shared || !pe_all_stay(u->code, r->count, own)) pe_leave_stamps(t, r->count, own);
+  if (u->writes && !pe_all_harmless(&u->harmless, t, r->count, own)) return false;
+  if (others && !pe_all_harmless(&u->harmless, t, r->count, others)) return false;
+  if (u->writes)
+    pe_leave_stamps(t, r->count, own);
+  else if (u->shared || !pe_all_stay(u->code, r->count, own))
+    pe_leave_reads(t, r->count, own);
   return true;
 }
 
 /* The same of one word. */
-PE_INLINE bool pe_race_passes_alone(const pe_race_use *u, const pe_race_run *r, const pe_harmless *h, pe_stamp *own,
-                                    const pe_stamp *others) {
-  pe_stamp now = (u->stamp + r->lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
-  if (u->writes && !pe_is_harmless(h, *own, now)) return false;
-  if (others && !pe_is_harmless(h, *others, now)) return false;
-  if (u->writes || u->shared || !pe_stays(u->code, *own)) *own = now;
+PE_INLINE bool pe_race_passes_alone(const pe_race_use *u, const pe_race_run *r, pe_stamp *own, const pe_stamp *others) {
+  pe_stamp now = pe_stamp_of_run(u->stamp, r);
+  if (u->writes && !pe_is_harmless(&u->harmless, *own, now)) return false;
+  if (others && !pe_is_harmless(&u->harmless, *others, now)) return false;
+  if (u->writes)
+    *own = now;
+  else if (u->shared || !pe_stays(u->code, *own))
+    *own = pe_stamp_behind(*own, now);
   return true;
 }
 
@@ -95,9 +115,7 @@ PE_INLINE bool pe_race_passes(const pe_race_use *u, const pe_race_run *r) {
   pe_stamp *own = pe_race_own_stamps(u, r->word);
   if (!own) return true;
   const pe_stamp *others = pe_race_other_stamps(u, r->word);
-  pe_harmless h = u->harmless;
-  if (r->several) h.same = 0;
-  return r->count == 1 ? pe_race_passes_alone(u, r, &h, own, others) : pe_race_passes_together(u, r, &h, own, others);
+  return r->count == 1 ? pe_race_passes_alone(u, r, own, others) : pe_race_passes_together(u, r, own, others);
 }
 
 #endif

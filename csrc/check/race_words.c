@@ -13,8 +13,9 @@ typedef struct window {
   uint64_t first, size;
 } window;
 
-/* Whether lanes that write one word do so one after another: then the last has seen what the others have done. */
-PE_INLINE bool have_turns(const pe_race_use *u) { return u->writes && u->harmless.strong; }
+/* Whether the last of lanes with one word leaves its stamp: they read, or write one after another, so that it has seen what the others
+ * have done. */
+PE_INLINE bool have_turns(const pe_race_use *u) { return !u->writes || u->harmless.strong; }
 
 /* Words of lanes, as places among all stamps: one word of each, or, of lanes that are not there, that of a `usual`
  * one: the last that is, if lanes have turns, or the first. */
@@ -82,7 +83,7 @@ PE_INLINE pe_stamps must_leave(const pe_stamping *s, pe_stamps before) {
 
 /* Ones where a stamp of a strong access of a whole word leaves that which is there: pe_is_kept. */
 PE_INLINE pe_stamps kept(pe_stamps before, pe_stamps now) {
-  return pe_are_less(before ^ now, pe_all_are(PE_STAMP_LANE)) & (pe_stamps)PE_STAMP_STAYS(before);
+  return pe_are_less((before ^ now) & ~PE_STAMP_SEVERAL, pe_all_are(PE_STAMP_LANE)) & (pe_stamps)PE_STAMP_STAYS(before);
 }
 
 /* Whether nothing is wrong with any lane, and stamps are kept; and whether those that are there may stay. */
@@ -126,6 +127,20 @@ PE_INLINE uint32_t lost(const found *f) {
   return lanes;
 }
 
+/* Whether lanes have different words for sure. */
+PE_INLINE bool are_apart(uint32_t mask, const words *all) {
+  pe_stamps bits = {0};
+  for (uint32_t i = 0; i < PE_WARP_LANES; i += PE_STAMPS) bits |= pe_all_are(1) << (stamps_at(all->index + i) & 63);
+  uint64_t found = 0;
+  for (uint32_t i = 0; i < PE_STAMPS; i++) found |= bits[i];
+  return __builtin_popcountll(found) == __builtin_popcount(mask);
+}
+
+/* Where stamps of reads are in place of those of other lanes, they say so. */
+PE_INLINE void note_several(pe_stamp *own, const words *all, const found *f, uint32_t lanes) {
+  PE_FOR_LANES(lane, lanes) own[all->index[lane]] = pe_stamp_behind(f->now[lane], own[all->index[lane]]);
+}
+
 /* Look at a word of each lane: the lanes with whose word something may be wrong. Lanes that write the word of one before them are
  * among them, unless all writes are strong. */
 PE_WIDEST PE_UNWATCHED static uint32_t look(const pe_race_use *u, uint32_t mask, const words *all, uint64_t word) {
@@ -138,11 +153,13 @@ PE_WIDEST PE_UNWATCHED static uint32_t look(const pe_race_use *u, uint32_t mask,
   gather(others, all, f.others);
   if (!pass(u, all, &f, &stay)) return mask;
   if (stay) return 0;
-  bool in_turn = have_turns(u);
-  scatter(own, all, f.now, in_turn);
-  if (!u->writes || in_turn) return 0;
+  scatter(own, all, f.now, have_turns(u));
+  if (u->writes ? u->harmless.strong : are_apart(mask, all)) return 0;
   gather(own, all, f.own);
-  return lost(&f);
+  uint32_t lanes = lost(&f);
+  if (u->writes) return lanes;
+  note_several(own, all, &f, lanes);
+  return 0;
 }
 
 /* When a word of each lane was last released. */
@@ -205,7 +222,7 @@ PE_UNWATCHED static uint32_t look_at_each(pe_race_use *u, uint32_t mask) {
 PE_INLINE bool pass_in_shared(const pe_harmless *h, pe_stamp *own, const pe_stamp *others, pe_stamp now, bool writes,
                               bool alone) {
   bool good = *own && (alone || pe_is_harmless(h, *others, now)) && (!writes || pe_is_harmless(h, *own, now));
-  if (good && !pe_is_kept(*own, now)) *own = now;
+  if (good && !pe_is_kept(*own, now)) *own = writes ? now : pe_stamp_behind(*own, now);
   return good;
 }
 
@@ -313,7 +330,10 @@ PE_WIDEST PE_UNWATCHED static bool pass_all(const pe_race_use *u, uint32_t lane,
   if (u->writes && !(none_is_pending(own, count) && pe_all_harmless(&u->harmless, t, count, own))) return false;
   const pe_stamp *writes = u->writes ? own : others;
   if (u->proxied && writes && pe_race_lacks_fences(u, writes, count)) return false;
-  pe_leave_stamps(t, count, own);
+  if (u->writes || pe_stamp_is_pending(u->stamp))
+    pe_leave_stamps(t, count, own);
+  else
+    pe_leave_reads(t, count, own);
   return true;
 }
 
@@ -367,14 +387,21 @@ static pe_stamp exchange(const pe_race_use *u, pe_stamp *at, pe_stamp now) {
   return before;
 }
 
+/* What is left where a stamp was. */
+static pe_stamp left_behind(const pe_race_use *u, pe_stamp before, pe_stamp now) {
+  return u->writes || pe_stamp_is_pending(now) ? now : pe_stamp_behind(before, now);
+}
+
 /* Leave a stamp of some bytes of a word beside those of others. */
 static bool leave_beside(const pe_race_use *u, uint64_t word, pe_stamp *own, pe_stamp before, pe_stamp now) {
   pe_race *race = &u->checker->race;
   uint32_t table = u->writes ? PE_OF_WRITES : PE_OF_READS;
   bool split = before == PE_STAMP_SPLIT;
   pe_stamp *bytes = split ? pe_race_bytes(race, table, word) : pe_race_split(race, table, word, before);
-  for (uint32_t i = 0; bytes && i < 4; i++)
-    if (now >> (PE_STAMP_BYTES_AT + i) & 1) __atomic_store_n(&bytes[i], now, __ATOMIC_RELAXED);
+  for (uint32_t i = 0; bytes && i < 4; i++) {
+    pe_stamp left = left_behind(u, __atomic_load_n(&bytes[i], __ATOMIC_RELAXED), now);
+    if (now >> (PE_STAMP_BYTES_AT + i) & 1) __atomic_store_n(&bytes[i], left, __ATOMIC_RELAXED);
+  }
   if (bytes && !split) __atomic_store_n(own, PE_STAMP_SPLIT, __ATOMIC_RELEASE);
   return bytes != NULL;
 }
@@ -387,7 +414,8 @@ static void leave(pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word
   if (all && u->writes) before = exchange(u, own, now);
   pe_race_release(u, word);
   if (u->writes) consider_all(u, lane, address, word, now, before, false);
-  if (all ? !u->writes : !leave_beside(u, word, own, before, now)) __atomic_store_n(own, now, __ATOMIC_RELAXED);
+  if (all ? !u->writes : !leave_beside(u, word, own, before, now))
+    __atomic_store_n(own, left_behind(u, before, now), __ATOMIC_RELAXED);
 }
 
 /* What a lane does at one word. */

@@ -8,8 +8,8 @@
 
 /* CDEF BEGIN */
 /* From the highest bits down: when, as a number that grows (a period of a CTA, order.h, and the clock of the warp in it), the thread
- * in the CTA, which bytes of the word, STRONG and UPDATE, and the site.  Nobody has been
- * where there is PE_STAMP_BLANK, and where there is 0 nothing is kept. */
+ * in the CTA, and of a read SEVERAL if more lanes of its warp have read the word at that time, which bytes of the word, STRONG and
+ * UPDATE, and the site.  Nobody has been where there is PE_STAMP_BLANK, and where there is 0 nothing is kept. */
 typedef uint64_t pe_stamp;
 
 enum {
@@ -17,7 +17,8 @@ enum {
   PE_SITE_BITS = 17,
   PE_STAMP_BYTES_AT = PE_SITE_BITS + 2,
   PE_STAMP_LANE_AT = PE_STAMP_BYTES_AT + 4,
-  PE_STAMP_WARP_AT = PE_STAMP_LANE_AT + 5,
+  PE_STAMP_SEVERAL_AT = PE_STAMP_LANE_AT + 5,
+  PE_STAMP_WARP_AT = PE_STAMP_SEVERAL_AT + 1,
   PE_STAMP_CLOCK_AT = PE_STAMP_WARP_AT + 5,
   PE_CLOCK_BITS = 4,
   PE_STAMP_PERIOD_AT = PE_STAMP_CLOCK_AT + PE_CLOCK_BITS,
@@ -93,6 +94,8 @@ typedef struct pe_shared_log {
 /* The bytes of the word have stamps of their own (race_bytes.c), which all have to be looked at. */
 #define PE_STAMP_SPLIT (((1ull << PE_PERIOD_BITS) - 2) << PE_STAMP_PERIOD_AT)
 #define PE_STAMP_LANE (1ull << PE_STAMP_LANE_AT) /* of lane 1; stamps that differ by less are of one thread at one time */
+#define PE_STAMP_LANES (31 * PE_STAMP_LANE)
+#define PE_STAMP_SEVERAL (1ull << PE_STAMP_SEVERAL_AT)
 
 static inline uint32_t pe_stamp_lane(pe_stamp s) { return s >> PE_STAMP_LANE_AT & 31; }
 static inline uint32_t pe_stamp_warp(pe_stamp s) { return s >> PE_STAMP_WARP_AT & 31; }
@@ -101,5 +104,12 @@ static inline uint32_t pe_stamp_period(pe_stamp s) { return (uint32_t)(s >> PE_S
 /* Of an asynchronous copy that nobody has waited for (copies.h): it comes after all others. */
 static inline bool pe_stamp_is_pending(pe_stamp s) { return s >= PE_STAMP_NEVER; }
 static inline uint32_t pe_stamp_site(pe_stamp s) { return s & ((1u << PE_SITE_BITS) - 1); }
+
+/* What a read leaves where the stamp of another one is: it is one of several if lanes of its warp have made both at one time. */
+static inline pe_stamp pe_stamp_behind(pe_stamp before, pe_stamp now) {
+  pe_stamp differ = before ^ now, same = PE_STAMP_BYTES | PE_STAMP_STRONG | PE_STAMP_UPDATE;
+  if (differ - PE_STAMP_LANE >= (1ull << PE_STAMP_WARP_AT) - PE_STAMP_LANE) return now; /* as it mostly is */
+  return differ & same ? now : now | PE_STAMP_SEVERAL;
+}
 
 #endif

@@ -39,6 +39,8 @@ LOG = dict(ffi.typeof("pe_shared_log").fields)
 MOST_WARPS = 1024 // LANES
 LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
 BYTES = 0xF << lib.PE_STAMP_BYTES_AT  # all of a word
+ANY_LANE = (LANES - 1 | SEVERAL) * LANE
+SITE = (1 << lib.PE_SITE_BITS) - 1
 STRONG = 1 << (lib.PE_SITE_BITS + 1)
 POSITION_HASH = 0x9E3779B1 - (1 << 32)  # 2**32 / the golden ratio, as an i32: neighbouring positions get numbers far apart
 
@@ -133,7 +135,7 @@ class Stamping:
             if group.anywhere:
                 self._scatter(group)
                 continue
-            stamps, at, there = self._stamps(group), self._at(self.own, group), self._there(group)
+            stamps, at, there = self._left(group), self._at(self.own, group), self._there(group)
             if there and self.ctx.target.avx512:
                 self._masked_store(group, stamps, at, there)
                 continue
@@ -170,7 +172,7 @@ class Stamping:
         ctx, t = self.ctx, piece.type
         good = ctx.inst(f"sub {t} {before}, {self._spread(piece, self._state('floor' if self.shared else 'ancient'))}")
         differ = ctx.inst(f"xor {t} {before}, {self._stamps(piece)}")
-        mine = ctx.inst(f"sub {t} {differ}, {self._same(piece)}")
+        mine = ctx.inst(f"sub {t} {differ}, {_constants([LANE] * piece.words)}")
         good = ctx.inst(f"or {t} {good}, {mine}")
         if not self.shared:
             since = ctx.inst(f"sub {t} {before}, {self._spread(piece, self._state('first'))}")
@@ -183,13 +185,6 @@ class Stamping:
         present = ctx.inst(f"sext {_flags(piece)} {there} to {t}")
         absent = ctx.inst(f"xor {t} {present}, {_constants([-1] * piece.words)}")
         return ctx.inst(f"or {t} {good}, {absent}")
-
-    def _same(self, group: Group) -> str:
-        """Below what a difference is that of a thread's own stamps: nothing is, where several lanes have a word."""
-        if not self.one:
-            return _constants([0 if lane >= SEVERAL else LANE for lane in group.lanes])
-        alone = _one_there(self.ctx, self.mask)
-        return self._spread(group, self.ctx.inst(f"select i1 {alone}, i64 {LANE}, i64 0"))
 
     def _joined(self, words: int, values: str) -> str:
         """The bits that all have."""
@@ -235,7 +230,7 @@ class Stamping:
         return self.ctx.inst(f"and {_flags(group)} {there}, {owned}")
 
     def _now(self) -> str:
-        """The stamp of the access in lane 0; of one address, that of the last lane that is there."""
+        """The stamp of the access in lane 0; of one address, that of the last lane that is there, maybe as one of several."""
         ctx = self.ctx
         now = ctx.scalar.bin("or", "i64", self._state("now"), str(BYTES))
         now = ctx.scalar.bin("or", "i64", now, self.site)
@@ -243,11 +238,28 @@ class Stamping:
             return now
         after = ctx.scalar.intrinsic("ctlz", f"i{LANES}", ctx.bits_of(self.mask), extra="i1 true")
         lane = ctx.scalar.cast("zext", "i32", ctx.scalar.bin("sub", "i32", str(LANES - 1), after), "i64")
+        several = ctx.inst(f"select i1 {_one_there(ctx, self.mask)}, i64 0, i64 {SEVERAL}")
+        lane = ctx.scalar.bin("or", "i64", lane, several)
         return ctx.scalar.bin("or", "i64", now, ctx.scalar.bin("shl", "i64", lane, str(lib.PE_STAMP_LANE_AT)))
 
     def _stamps(self, group: Group) -> str:
-        lanes = [max(lane, 0) % LANES * LANE for lane in group.lanes]
+        lanes = [max(lane, 0) * LANE for lane in group.lanes]  # SEVERAL comes to its bit
         return self.ctx.inst(f"or {group.type} {self._spread(group, self.now)}, {_constants(lanes)}")
+
+    def _left(self, group: Group) -> str:
+        """What it leaves: a read behind one of its warp at the same time says that there are several (pe_stamp_behind)."""
+        stamps = self._stamps(group)
+        if self.writes:
+            return stamps
+        ctx, t = self.ctx, group.type
+        before = self._load(self.own, group)
+        differ = ctx.inst(f"xor {t} {before}, {stamps}")
+        lanes = ctx.inst(f"and {t} {differ}, {_constants([ANY_LANE] * group.words)}")
+        rest = ctx.inst(f"and {t} {differ}, {_constants([~ANY_LANE & ~SITE] * group.words)}")
+        others = ctx.inst(f"icmp ne {t} {lanes}, zeroinitializer")
+        beside = ctx.inst(f"and {_flags(group)} {ctx.inst(f'icmp eq {t} {rest}, zeroinitializer')}, {others}")
+        several = _constants([SEVERAL * LANE] * group.words)
+        return ctx.inst(f"or {t} {stamps}, {ctx.inst(f'select {_flags(group)} {beside}, {t} {several}, {t} zeroinitializer')}")
 
     # ---------------------------------------------------------------- places
 
@@ -278,7 +290,7 @@ class Stamping:
         return found
 
     def _scatter(self, group: Group) -> None:
-        stamps = self._stamps(group)
+        stamps = self._left(group)
         for word in range(group.words):
             one = self.ctx.inst(f"extractelement {group.type} {stamps}, i64 {word}")
             self.ctx.stmt(f"store i64 {one}, ptr {self._at(self.own, group, word)}, align 8")
