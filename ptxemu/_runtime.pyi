@@ -317,6 +317,8 @@ class Lib:
     PE_STAMP_CLOCK_AT: Final[int]
     PE_STAMP_LANE_AT: Final[int]
     PE_STAMP_PERIOD_AT: Final[int]
+    PE_STAMP_ROW_AT: Final[int]
+    PE_STAMP_SEVERAL_AT: Final[int]
     PE_STAMP_WARP_AT: Final[int]
     PE_STANDS: Final[int]
     PE_STANDS_AT_BARRIER: Final[int]

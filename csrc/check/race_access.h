@@ -39,12 +39,12 @@ typedef struct pe_race_use {
 } pe_race_use;
 
 PE_INLINE bool pe_is_harmless(const pe_harmless *h, pe_stamp before, pe_stamp now) {
-  return before < h->floor || (before ^ now) < PE_STAMP_LANE || before - h->first < h->span || before & h->strong;
+  return before < h->floor || (before ^ now) < PE_STAMP_ROW || before - h->first < h->span || before & h->strong;
 }
 
 /* Whether a strong access leaves the stamp that a plain one of its thread has left at the same time, with which more accesses race. */
 PE_INLINE bool pe_is_kept(pe_stamp before, pe_stamp now) {
-  return now & PE_STAMP_STRONG && !(before & PE_STAMP_STRONG) && ((before ^ now) & ~PE_STAMP_SEVERAL) < PE_STAMP_LANE &&
+  return now & PE_STAMP_STRONG && !(before & PE_STAMP_STRONG) && ((before ^ now) & ~PE_STAMP_SEVERAL) < PE_STAMP_ROW &&
          !(now & ~before & PE_STAMP_BYTES);
 }
 
@@ -158,6 +158,12 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
   return true;
 }
 
+/* Whether lanes may have a word together: a plain access of a byte or two each. */
+PE_INLINE bool pe_race_may_be_row(const pe_race_use *u) {
+  return u->event->size <= 2 && u->event->kind != PE_UPDATE && !u->harmless.strong && !u->proxied &&
+         !u->checker->race.scoped;
+}
+
 PE_INLINE void pe_race_meet(pe_race_use *u, uint64_t time) { u->met = time > u->met ? time : u->met; }
 
 /* A word is released by a strong write, if that is behind a fence: the access has a `release`; and met by an update. */
@@ -210,8 +216,10 @@ void pe_race_bytes_end(pe_race *race);
 pe_stamp *pe_race_bytes(pe_race *race, uint32_t table, uint64_t word);
 /* Split a word with the stamp `before`. NULL: there is no memory. */
 pe_stamp *pe_race_split(pe_race *race, uint32_t table, uint64_t word, pe_stamp before);
-/* Lanes from one on fill a word with a plain write of a byte, or two, each: leave their stamps if none that is there matters. */
-bool pe_race_write_bytes(const pe_race_use *u, uint32_t lane, uint64_t word);
+/* The stamp of a byte of a word that has this one; PE_STAMP_BLANK if it is split and nothing is kept. */
+pe_stamp pe_race_of_byte(pe_race *race, uint32_t table, uint64_t word, pe_stamp all, uint32_t byte);
+/* Lanes from one on have a word together, in a plain access of a byte, or two, each: leave their stamp if none that is there matters. */
+bool pe_race_row_passes(const pe_race_use *u, uint32_t lane, uint64_t word);
 
 /* ---- race_words.c ---- */
 

@@ -1,5 +1,5 @@
 /* race_bytes.c: the checker `race` (race.c) at words whose bytes several threads have: of each byte the last write and the last read,
- * beside the stamp of the word, which says so. */
+ * beside the stamp of the word, which says so. Where lanes of a warp have one byte after another, the word's stamp is enough. */
 #include "race_access.h"
 
 enum { BYTES = 4 };
@@ -32,48 +32,37 @@ pe_stamp *pe_race_split(pe_race *race, uint32_t table, uint64_t word, pe_stamp b
   pe_stamp *bytes = make(race, table) ? pe_shadow_make(&race->bytes[table], word) : NULL;
   for (uint32_t i = 0; bytes && i < BYTES; i++) {
     bool has = before >> (PE_STAMP_BYTES_AT + i) & 1;
-    __atomic_store_n(&bytes[i], has ? before : PE_STAMP_BLANK, __ATOMIC_RELAXED);
+    __atomic_store_n(&bytes[i], has ? pe_stamp_of_byte(before, i) : PE_STAMP_BLANK, __ATOMIC_RELAXED);
   }
   return bytes;
 }
 
-/* ---- lanes side by side ---- */
-
-/* A word's stamp, and those of its bytes if it is split. */
-typedef struct stamps {
-  pe_stamp all;
-  pe_stamp *bytes;
-} stamps;
-
-static stamps stamps_at(const pe_race_use *u, uint32_t table, uint64_t word, const pe_stamp *own) {
-  pe_stamp all = __atomic_load_n(own, __ATOMIC_ACQUIRE);
-  return (stamps){all, all == PE_STAMP_SPLIT ? pe_race_bytes(&u->checker->race, table, word) : NULL};
+pe_stamp pe_race_of_byte(pe_race *race, uint32_t table, uint64_t word, pe_stamp all, uint32_t byte) {
+  if (all != PE_STAMP_SPLIT) return pe_stamp_of_byte(all, byte);
+  const pe_stamp *bytes = pe_race_bytes(race, table, word);
+  return bytes ? __atomic_load_n(&bytes[byte], __ATOMIC_RELAXED) : PE_STAMP_BLANK;
 }
 
-/* Whether none of them matters to those that come to the bytes now. */
-static bool none_matters(const pe_race_use *u, stamps before, const pe_stamp now[BYTES]) {
-  bool good = before.bytes || before.all != PE_STAMP_SPLIT;
+/* ---- rows ---- */
+
+/* Whether no byte's stamp matters to those that come to the bytes now. */
+static bool none_matters(const pe_race_use *u, uint32_t table, uint64_t word, pe_stamp before, pe_stamp row) {
+  bool good = true;
   for (uint32_t i = 0; good && i < BYTES; i++) {
-    pe_stamp own = before.bytes ? __atomic_load_n(&before.bytes[i], __ATOMIC_RELAXED) : before.all;
-    good = !pe_stamp_is_pending(own) && (!(own & now[i] & PE_STAMP_BYTES) || pe_is_harmless(&u->harmless, own, now[i]));
+    pe_stamp own = pe_race_of_byte(&u->checker->race, table, word, before, i), now = pe_stamp_of_byte(row, i);
+    good = !pe_stamp_is_pending(own) && (!(own & now & PE_STAMP_BYTES) || pe_is_harmless(&u->harmless, own, now));
   }
   return good;
 }
 
-bool pe_race_write_bytes(const pe_race_use *u, uint32_t lane, uint64_t word) {
-  bool halves = u->event->size == 2;
-  pe_stamp *own = pe_race_own_stamps(u, word), first = u->stamp + lane * PE_STAMP_LANE, now[BYTES];
-  const pe_stamp *reads = pe_race_other_stamps(u, word);
+bool pe_race_row_passes(const pe_race_use *u, uint32_t lane, uint64_t word) {
+  uint32_t table = u->writes ? PE_OF_WRITES : PE_OF_READS, other = u->writes ? PE_OF_READS : PE_OF_WRITES;
+  pe_stamp *own = pe_race_own_stamps(u, word), row = pe_stamp_of_row(u->stamp + lane * PE_STAMP_LANE, u->event->size);
+  const pe_stamp *others = pe_race_other_stamps(u, word);
   if (!own) return false;
-  for (uint32_t i = 0; i < BYTES; i++) {
-    pe_stamp bytes = halves ? 3u << (i & 2) : 1u << i;
-    now[i] = (first + (halves ? i / 2 : i) * PE_STAMP_LANE) | bytes << PE_STAMP_BYTES_AT;
-  }
-  stamps before = stamps_at(u, PE_OF_WRITES, word, own);
-  if (!none_matters(u, before, now)) return false;
-  if (reads && !none_matters(u, stamps_at(u, PE_OF_READS, word, reads), now)) return false;
-  pe_stamp *bytes = before.bytes ? before.bytes : pe_race_split(&u->checker->race, PE_OF_WRITES, word, before.all);
-  for (uint32_t i = 0; bytes && i < BYTES; i++) __atomic_store_n(&bytes[i], now[i], __ATOMIC_RELAXED);
-  if (bytes && !before.bytes) __atomic_store_n(own, PE_STAMP_SPLIT, __ATOMIC_RELEASE);
-  return bytes != NULL;
+  pe_stamp before = __atomic_load_n(own, __ATOMIC_ACQUIRE);
+  if (u->writes ? !none_matters(u, table, word, before, row) : before == PE_STAMP_SPLIT) return false;
+  if (others && !none_matters(u, other, word, __atomic_load_n(others, __ATOMIC_ACQUIRE), row)) return false;
+  __atomic_store_n(own, u->writes ? row : pe_stamp_behind(before, row), __ATOMIC_RELAXED);
+  return true;
 }

@@ -53,7 +53,7 @@ PE_INLINE bool pe_all_harmless(const pe_harmless *h, pe_trail t, uint32_t count,
   uint32_t i = 0;
   for (; i + PE_STAMPS <= count; i += PE_STAMPS, now += t.step) {
     pe_stamps before = *(const pe_stamps *)(stamps + i);
-    bad |= ~(pe_are_less(before, pe_all_are(h->floor)) | pe_are_less(before ^ now, pe_all_are(PE_STAMP_LANE)) |
+    bad |= ~(pe_are_less(before, pe_all_are(h->floor)) | pe_are_less(before ^ now, pe_all_are(PE_STAMP_ROW)) |
              (pe_stamps)(before - h->first < h->span));
   }
   uint64_t any = 0;
@@ -80,7 +80,8 @@ PE_INLINE void pe_leave_reads(pe_trail t, uint32_t count, pe_stamp *stamps) {
   pe_stamps now = t.first;
   uint32_t i = 0;
   for (; i + PE_STAMPS <= count; i += PE_STAMPS, now += t.step) {
-    pe_stamps differ = *(const pe_stamps *)(stamps + i) ^ now, lanes = differ & (PE_STAMP_LANES | PE_STAMP_SEVERAL);
+    pe_stamps differ = *(const pe_stamps *)(stamps + i) ^ now,
+              lanes = differ & (PE_STAMP_ROW | PE_STAMP_LANES | PE_STAMP_SEVERAL);
     pe_stamps rest = (differ ^ lanes) & ~(PE_STAMP_UPDATE - 1);
     *(pe_stamps *)(stamps + i) = now | (PE_STAMP_SEVERAL & (pe_stamps)(rest == 0) & (pe_stamps)(lanes != 0));
   }

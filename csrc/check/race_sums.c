@@ -54,12 +54,12 @@ static void consider(const joining *j, uint64_t address, pe_stamp now, pe_stamp 
     pe_race_tell_sum(j->checker, j->launch, address, j->each, now, before, is_read);
 }
 
-/* The same of the stamps of bytes, if the word is split. */
+/* The same of the stamps of bytes, if they have their own. */
 static void consider_all(const joining *j, uint64_t address, uint64_t word, pe_stamp now, pe_stamp before, uint32_t table) {
   bool is_read = table == PE_OF_READS;
-  if (before != PE_STAMP_SPLIT) return consider(j, address, now, before, is_read);
-  const pe_stamp *bytes = pe_race_bytes(&j->checker->race, table, word);
-  for (uint32_t i = 0; bytes && i < 4; i++) consider(j, address, now, __atomic_load_n(&bytes[i], __ATOMIC_RELAXED), is_read);
+  if (!pe_stamp_has_parts(before)) return consider(j, address, now, before, is_read);
+  for (uint32_t i = 0; i < 4; i++)
+    consider(j, address, now, pe_race_of_byte(&j->checker->race, table, word, before, i), is_read);
 }
 
 /* A word: the later one of strong stamps stays. */

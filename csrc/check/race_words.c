@@ -71,7 +71,7 @@ typedef struct found {
 
 /* Ones where a stamp matters to another. */
 PE_INLINE pe_stamps matter(const pe_harmless *h, pe_stamps before, pe_stamps now) {
-  return ~(pe_are_less(before, pe_all_are(h->floor)) | pe_are_less(before ^ now, pe_all_are(PE_STAMP_LANE)) |
+  return ~(pe_are_less(before, pe_all_are(h->floor)) | pe_are_less(before ^ now, pe_all_are(PE_STAMP_ROW)) |
            (pe_stamps)(before - h->first < h->span) | (pe_stamps)((before & h->strong) != 0));
 }
 
@@ -83,7 +83,7 @@ PE_INLINE pe_stamps must_leave(const pe_stamping *s, pe_stamps before) {
 
 /* Ones where a stamp of a strong access of a whole word leaves that which is there: pe_is_kept. */
 PE_INLINE pe_stamps kept(pe_stamps before, pe_stamps now) {
-  return pe_are_less((before ^ now) & ~PE_STAMP_SEVERAL, pe_all_are(PE_STAMP_LANE)) & (pe_stamps)PE_STAMP_STAYS(before);
+  return pe_are_less((before ^ now) & ~PE_STAMP_SEVERAL, pe_all_are(PE_STAMP_ROW)) & (pe_stamps)PE_STAMP_STAYS(before);
 }
 
 /* Whether nothing is wrong with any lane, and stamps are kept; and whether those that are there may stay. */
@@ -361,17 +361,16 @@ static void consider(const pe_race_use *u, uint32_t lane, uint64_t address, uint
     pe_race_tell(u, lane, address, before, PE_RACE_UNFENCED);
 }
 
-/* The same of the stamps of its bytes, if it is of a word that is split. */
+/* The same of the stamps of its bytes, if they have their own. */
 static void consider_all(const pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp now, pe_stamp before,
                          bool is_read) {
-  if (before != PE_STAMP_SPLIT) return consider(u, lane, address, word, now, before, is_read);
-  const pe_stamp *bytes = pe_race_bytes(&u->checker->race, is_read ? PE_OF_READS : PE_OF_WRITES, word);
+  if (!pe_stamp_has_parts(before)) return consider(u, lane, address, word, now, before, is_read);
   pe_stamp last = PE_STAMP_BLANK;
-  for (uint32_t i = 0; bytes && i < 4; i++) {
+  for (uint32_t i = 0; i < 4; i++) {
     if (!(now >> (PE_STAMP_BYTES_AT + i) & 1)) continue;
-    before = __atomic_load_n(&bytes[i], __ATOMIC_RELAXED);
-    if (before != last) consider(u, lane, address, word, now, before, is_read);
-    last = before;
+    pe_stamp own = pe_race_of_byte(&u->checker->race, is_read ? PE_OF_READS : PE_OF_WRITES, word, before, i);
+    if (own != last) consider(u, lane, address, word, now, own, is_read);
+    last = own;
   }
 }
 
@@ -410,7 +409,7 @@ static bool leave_beside(const pe_race_use *u, uint64_t word, pe_stamp *own, pe_
 static void leave(pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp *own, pe_stamp now) {
   pe_stamp before = __atomic_load_n(own, __ATOMIC_ACQUIRE);
   if (pe_is_kept(before, now)) return pe_race_release(u, word);
-  bool all = before == PE_STAMP_SPLIT ? (now & PE_STAMP_BYTES) == PE_STAMP_BYTES : !(before & PE_STAMP_BYTES & ~now);
+  bool all = pe_stamp_has_parts(before) ? (now & PE_STAMP_BYTES) == PE_STAMP_BYTES : !(before & PE_STAMP_BYTES & ~now);
   if (all && u->writes) before = exchange(u, own, now);
   pe_race_release(u, word);
   if (u->writes) consider_all(u, lane, address, word, now, before, false);
@@ -435,7 +434,7 @@ static uint64_t skip(const pe_race_use *u, uint32_t lane, uint64_t word, uint64_
   return count >= MANY && pass_all(u, lane, word, count) ? count : 0;
 }
 
-/* The lanes of a mask, from one on, that fill a word with plain writes of which nothing is to be told; they have left their stamps. */
+/* The lanes of a mask, from one on, that have a word together, of which nothing is to be told; they have left their stamp. */
 static uint32_t pass_together(pe_race_use *u, uint32_t mask, uint32_t lane) {
   const pe_memory_event *e = u->event;
   if (e->size > 2) return 0;
@@ -447,12 +446,12 @@ static uint32_t pass_together(pe_race_use *u, uint32_t mask, uint32_t lane) {
     if (e->address[lane + i] != e->address[lane] + i * e->size) return 0;
   if (!pe_race_locate(u->w, e, lane, 4, &word, &shared)) return 0;
   if (shared != u->shared) pe_race_place(u, shared);
-  return pe_race_write_bytes(u, lane, word) ? all : 0;
+  return pe_race_row_passes(u, lane, word) ? all : 0;
 }
 
 void pe_race_visit(pe_race_use *u, uint32_t mask, uint32_t how) {
   const pe_memory_event *e = u->event;
-  bool together = how == (PE_LEAVE | PE_LOOK) && e->kind == PE_WRITE && !u->proxied && !u->checker->race.scoped;
+  bool together = how == (PE_LEAVE | PE_LOOK) && pe_race_may_be_row(u);
   for (uint32_t left = mask; left; left &= left - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(left);
     uint64_t address;

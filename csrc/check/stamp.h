@@ -8,19 +8,21 @@
 
 /* CDEF BEGIN */
 /* From the highest bits down: when, as a number that grows (a period of a CTA, order.h, and the clock of the warp in it), the thread
- * in the CTA, and of a read SEVERAL if more lanes of its warp have read the word at that time, which bytes of the word, STRONG and
- * UPDATE, and the site.  Nobody has been where there is PE_STAMP_BLANK, and where there is 0 nothing is kept. */
+ * in the CTA, and of a read SEVERAL if more lanes of its warp have read the word at that time; ROW if the bytes of the word are those
+ * of one lane after another from this one on, each of which has one, or two if there is UPDATE; which bytes of the word it is of;
+ * STRONG and UPDATE, and the site.  Nobody has been where there is PE_STAMP_BLANK, and where there is 0 nothing is kept. */
 typedef uint64_t pe_stamp;
 
 enum {
   PE_STAMP_BLANK = 1,
   PE_SITE_BITS = 17,
   PE_STAMP_BYTES_AT = PE_SITE_BITS + 2,
-  PE_STAMP_LANE_AT = PE_STAMP_BYTES_AT + 4,
+  PE_STAMP_ROW_AT = PE_STAMP_BYTES_AT + 4,
+  PE_STAMP_LANE_AT = PE_STAMP_ROW_AT + 1,
   PE_STAMP_SEVERAL_AT = PE_STAMP_LANE_AT + 5,
   PE_STAMP_WARP_AT = PE_STAMP_SEVERAL_AT + 1,
   PE_STAMP_CLOCK_AT = PE_STAMP_WARP_AT + 5,
-  PE_CLOCK_BITS = 4,
+  PE_CLOCK_BITS = 3,
   PE_STAMP_PERIOD_AT = PE_STAMP_CLOCK_AT + PE_CLOCK_BITS,
   PE_PERIOD_BITS = 63 - PE_STAMP_PERIOD_AT, /* the highest bit is clear, so that differences of stamps have signs */
   PE_PERIOD_CLOCKS = 1 << PE_CLOCK_BITS,
@@ -93,7 +95,9 @@ typedef struct pe_shared_log {
 #define PE_STAMP_NEVER (((1ull << PE_PERIOD_BITS) - 1) << PE_STAMP_PERIOD_AT)
 /* The bytes of the word have stamps of their own (race_bytes.c), which all have to be looked at. */
 #define PE_STAMP_SPLIT (((1ull << PE_PERIOD_BITS) - 2) << PE_STAMP_PERIOD_AT)
-#define PE_STAMP_LANE (1ull << PE_STAMP_LANE_AT) /* of lane 1; stamps that differ by less are of one thread at one time */
+/* Stamps that differ by less are of one thread, or one row, at one time. */
+#define PE_STAMP_ROW (1ull << PE_STAMP_ROW_AT)
+#define PE_STAMP_LANE (1ull << PE_STAMP_LANE_AT)
 #define PE_STAMP_LANES (31 * PE_STAMP_LANE)
 #define PE_STAMP_SEVERAL (1ull << PE_STAMP_SEVERAL_AT)
 
@@ -105,10 +109,25 @@ static inline uint32_t pe_stamp_period(pe_stamp s) { return (uint32_t)(s >> PE_S
 static inline bool pe_stamp_is_pending(pe_stamp s) { return s >= PE_STAMP_NEVER; }
 static inline uint32_t pe_stamp_site(pe_stamp s) { return s & ((1u << PE_SITE_BITS) - 1); }
 
+/* Whether the bytes of its word may have different ones. */
+static inline bool pe_stamp_has_parts(pe_stamp s) { return s == PE_STAMP_SPLIT || s & PE_STAMP_ROW; }
+
+/* That of a row of lanes, of which one is the first, with so many bytes each: 1 or 2. */
+static inline pe_stamp pe_stamp_of_row(pe_stamp first, uint64_t each) {
+  return first | PE_STAMP_BYTES | PE_STAMP_ROW | (each == 2 ? PE_STAMP_UPDATE : 0);
+}
+
+/* That of a byte of a word which is not split. */
+static inline pe_stamp pe_stamp_of_byte(pe_stamp s, uint32_t byte) {
+  uint32_t each = s & PE_STAMP_UPDATE ? 2 : 1, lane = byte / each;
+  pe_stamp first = s & ~(PE_STAMP_ROW | PE_STAMP_BYTES | PE_STAMP_UPDATE), bytes = (1ull << each) - 1;
+  return s & PE_STAMP_ROW ? (first + lane * PE_STAMP_LANE) | bytes << (PE_STAMP_BYTES_AT + lane * each) : s;
+}
+
 /* What a read leaves where the stamp of another one is: it is one of several if lanes of its warp have made both at one time. */
 static inline pe_stamp pe_stamp_behind(pe_stamp before, pe_stamp now) {
   pe_stamp differ = before ^ now, same = PE_STAMP_BYTES | PE_STAMP_STRONG | PE_STAMP_UPDATE;
-  if (differ - PE_STAMP_LANE >= (1ull << PE_STAMP_WARP_AT) - PE_STAMP_LANE) return now; /* as it mostly is */
+  if (differ - PE_STAMP_ROW >= (1ull << PE_STAMP_WARP_AT) - PE_STAMP_ROW) return now; /* as it mostly is */
   return differ & same ? now : now | PE_STAMP_SEVERAL;
 }
 

@@ -38,8 +38,9 @@ LOGGED, FORESEEN = ffi.typeof("pe_logged"), ffi.typeof("pe_foreseen")
 LOG = dict(ffi.typeof("pe_shared_log").fields)
 MOST_WARPS = 1024 // LANES
 LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
+OTHERS = 1 << lib.PE_STAMP_ROW_AT  # stamps that differ by as much are not of one thread
 BYTES = 0xF << lib.PE_STAMP_BYTES_AT  # all of a word
-ANY_LANE = (LANES - 1 | SEVERAL) * LANE
+BESIDE = (LANES - 1 | SEVERAL) * LANE | OTHERS  # in which stamps of a warp differ at one time
 SITE = (1 << lib.PE_SITE_BITS) - 1
 STRONG = 1 << (lib.PE_SITE_BITS + 1)
 POSITION_HASH = 0x9E3779B1 - (1 << 32)  # 2**32 / the golden ratio, as an i32: neighbouring positions get numbers far apart
@@ -172,7 +173,7 @@ class Stamping:
         ctx, t = self.ctx, piece.type
         good = ctx.inst(f"sub {t} {before}, {self._spread(piece, self._state('floor' if self.shared else 'ancient'))}")
         differ = ctx.inst(f"xor {t} {before}, {self._stamps(piece)}")
-        mine = ctx.inst(f"sub {t} {differ}, {_constants([LANE] * piece.words)}")
+        mine = ctx.inst(f"sub {t} {differ}, {_constants([OTHERS] * piece.words)}")
         good = ctx.inst(f"or {t} {good}, {mine}")
         if not self.shared:
             since = ctx.inst(f"sub {t} {before}, {self._spread(piece, self._state('first'))}")
@@ -254,8 +255,8 @@ class Stamping:
         ctx, t = self.ctx, group.type
         before = self._load(self.own, group)
         differ = ctx.inst(f"xor {t} {before}, {stamps}")
-        lanes = ctx.inst(f"and {t} {differ}, {_constants([ANY_LANE] * group.words)}")
-        rest = ctx.inst(f"and {t} {differ}, {_constants([~ANY_LANE & ~SITE] * group.words)}")
+        lanes = ctx.inst(f"and {t} {differ}, {_constants([BESIDE] * group.words)}")
+        rest = ctx.inst(f"and {t} {differ}, {_constants([~BESIDE & ~SITE] * group.words)}")
         others = ctx.inst(f"icmp ne {t} {lanes}, zeroinitializer")
         beside = ctx.inst(f"and {_flags(group)} {ctx.inst(f'icmp eq {t} {rest}, zeroinitializer')}, {others}")
         several = _constants([SEVERAL * LANE] * group.words)
