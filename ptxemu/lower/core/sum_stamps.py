@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from ptxemu._runtime import ffi, lib
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.context import Context
-from ptxemu.lower.core.stamps import BYTES, STRONG, Log, is_numbered, pointer, site_number, state
+from ptxemu.lower.core.shared_log import Log
+from ptxemu.lower.core.stamps import BYTES, STRONG, is_numbered, site_number
+from ptxemu.lower.core.warp_stamps import pointer, state
 from ptxemu.lower.core.word_groups import WORD_BYTES
 
 UPDATE = 1 << lib.PE_SITE_BITS

@@ -29,6 +29,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.families import may_be_claimed, place_of
 from ptxemu.lower.core.reach import is_near
 from ptxemu.lower.core.runs import expected, groups_within, rows_within
+from ptxemu.lower.core.shared_log import Listing, listed_together
 from ptxemu.lower.core.site import Value, site_literal, site_type
 
 WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of together
@@ -149,7 +150,7 @@ def _stamped(ctx: Context, found: Access) -> Test:
     together = _listed_together(ctx, found)
     if together is None:
         span = None if found.safe else found.span
-        return partial(stamps.Listing(ctx, found, site, span, claims).passes, passes)
+        return partial(Listing(ctx, found, site, span, claims).passes, passes)
     return lambda: ctx.when(together, lambda: ["true"], lambda: [passes()], ["i1"], likely=True)[0]
 
 
@@ -169,7 +170,7 @@ def _listed_together(ctx: Context, found: Access) -> str | None:
         text = ", ".join(f"{kind} {site_literal(PATTERN_SITE, site)}" for site in sites)
         site = ctx.constant(f"[{len(sites)} x {kind}] [{text}]")
         claims = all(_may_be_claimed(ctx, read) for read in reads)
-        together.listed = stamps.together(ctx, found, together.ops, site, claims).passes(lambda: "false")
+        together.listed = listed_together(ctx, found, together.ops, site, claims).passes(lambda: "false")
     return together.listed or None
 
 
