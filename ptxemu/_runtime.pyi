@@ -57,6 +57,7 @@ class Lib:
     PE_BARRIER_WARPGROUP: Final[int]
     PE_BARRIER_WHOLE: Final[int]
     PE_BLANKS: Final[int]
+    PE_BLANK_BITS: Final[int]
     PE_BLOCK_CONST: Final[int]
     PE_BLOCK_GLOBAL: Final[int]
     PE_BLOCK_HANDLE: Final[int]

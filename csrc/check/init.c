@@ -170,7 +170,9 @@ void pe_init_block(pe_init *init, const pe_warp *w) {
   uint64_t local = pe_product(pe_product(w->local_size, PE_WARP_LANES), pe_launch_windows_of_warps(w->launch));
   set_all_unset(init, w->shared_base - init->base, w->shared_size);
   if (w->local_size) set_unset(init, w->local_base - init->base, local);
-  if (w->ranges) *pe_shared_range(w) = (pe_range){0};
+  if (!w->ranges) return;
+  *pe_shared_range(w) = (pe_range){0};
+  *pe_blank_bits_of(w) = (pe_blank_bits){(uint64_t)(uintptr_t)init->unset, w->shared_base - init->base};
 }
 
 /* ---- what is told ---- */

@@ -92,15 +92,22 @@ typedef struct pe_range {
 } pe_range;
 
 /* Positions in a row that have one range, in which hardly two instructions begin; how many ranges a worker keeps; behind them one for
- * all accesses of shared memory, and as many of memory that the launch only reads; and what divides their first addresses. */
+ * all accesses of shared memory, as many of memory that the launch only reads, and a place for where the bits are of what is blank in
+ * shared memory (pe_blank_bits); and what divides their first addresses. */
 enum {
   PE_POSITIONS = 16,
   PE_RANGES = 512,
   PE_SHARED_RANGE = PE_RANGES,
   PE_QUIET_RANGES,
-  PE_ALL_RANGES = PE_QUIET_RANGES + PE_RANGES,
+  PE_BLANK_BITS = PE_QUIET_RANGES + PE_RANGES,
+  PE_ALL_RANGES,
   PE_RANGE_ALIGN = 32
 };
+
+/* A bit for each byte of memory, set where nobody has written it; and which of them is that of the first byte of shared memory. */
+typedef struct pe_blank_bits {
+  uint64_t bits, first;
+} pe_blank_bits;
 
 /* What the host fills memory with: what kernels may read; or nothing that they should read, although it is zeros. */
 enum { PE_BLANKS, PE_CONTENTS };
@@ -196,5 +203,9 @@ static inline pe_range *pe_quiet_range_of(const pe_warp *w, uint32_t pos) { retu
 
 /* That of shared memory. */
 static inline pe_range *pe_shared_range(const pe_warp *w) { return (pe_range *)(uintptr_t)w->ranges + PE_SHARED_RANGE; }
+
+static inline pe_blank_bits *pe_blank_bits_of(const pe_warp *w) {
+  return (pe_blank_bits *)((pe_range *)(uintptr_t)w->ranges + PE_BLANK_BITS);
+}
 
 #endif

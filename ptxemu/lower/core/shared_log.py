@@ -1,4 +1,5 @@
-"""Accesses of shared memory that are listed, and leave no stamps as long as no others race with them (csrc/check/race_claims.c)."""
+"""Accesses of shared memory that are listed: they leave no stamps as long as no others race with them
+(csrc/check/race_claims.c)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_blanks, tells_order, tells_strays, tells_texels, tells_waits
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.ir.strength import RELEASING, strength
-from ptxemu.lower.core import stamps
+from ptxemu.lower.core import blanks, stamps
 from ptxemu.lower.core.access import (
     CONSTANT,
     WINDOWS,
@@ -128,7 +128,7 @@ def _tests(ctx: Context, found: Access) -> list[Test]:
         return [] if known and constant else [_fails]
     tests: list[Test] = []
     if tells_blanks(observed) and not constant:
-        tests.append(_fails if found.space == "local" else partial(_is_usual, ctx, found))
+        tests.append(_fails if found.space == "local" else partial(_has_no_blanks, ctx, found))
     elif (tells_strays(observed) and not known) or (tells_waits(observed) and found.space == "shared"):
         tests.append(partial(_is_usual, ctx, found))
     if leaves_stamps(observed) and not constant and found.space != "local":
@@ -296,6 +296,14 @@ def _is_usual(ctx: Context, found: Access) -> str:
     if found.space == "shared":
         kept = kept_in_shared(ctx)
     return _is_in(ctx, found, kept)
+
+
+def _has_no_blanks(ctx: Context, found: Access) -> str:
+    """i1: the same, or it is seen that an access of shared memory reads what somebody has written."""
+    usual = _is_usual(ctx, found)
+    if not blanks.can_be_seen(ctx, found):
+        return usual
+    return ctx.when(usual, lambda: ["true"], lambda: [blanks.reads_none(ctx, found)], ["i1"])[0]
 
 
 def kept_in_shared(ctx: Context) -> Range | None:
