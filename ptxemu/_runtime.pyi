@@ -196,6 +196,7 @@ class Lib:
     PE_LOD_LEVEL: Final[int]
     PE_LOGGED_AT: Final[int]
     PE_LONGEST_CLAIM: Final[int]
+    PE_LOOSE: Final[int]
     PE_MAP_READ: Final[int]
     PE_MAP_UNIT: Final[int]
     PE_MAP_WRITE: Final[int]

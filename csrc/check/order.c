@@ -256,12 +256,15 @@ static void learn(pe_knowledge *to, const pe_knowledge *from, uint32_t warps) {
   learn_times(to, from);
 }
 
-static void follow(warp_state *s, uint64_t time, bool locks) { advance(locks ? &s->locked : &s->known.time, time); }
+static void follow(warp_state *s, uint64_t time, uint32_t loose) {
+  if (!loose) advance(&s->sure, time);
+  advance(loose & PE_LOCK ? &s->locked : &s->known.time, time);
+}
 
-void pe_order_follow(block *b, uint32_t warp, uint64_t time, bool locks) {
-  if (time <= b->warp[warp].known.time) return;
-  follow(&b->warp[warp], time, locks);
-  tell_code(b, warp);
+void pe_order_follow(block *b, uint32_t warp, uint64_t time, uint32_t loose) {
+  bool later = time > b->warp[warp].known.time;
+  follow(&b->warp[warp], time, loose);
+  if (later) tell_code(b, warp);
 }
 
 /* Whether a word was released by one of its last updates, or is by that under way: it follows what these have found already. */
@@ -290,15 +293,22 @@ uint64_t pe_order_release_word(pe_order *order, const warp_state *s, uint64_t wo
 /* One that takes a lock follows what it found only from a fence on, and may have written nothing. */
 void pe_order_updated(pe_order *order, block *b, uint32_t warp, uint64_t time) {
   warp_state *s = &b->warp[warp];
-  if (s->locks || time != s->end) s->updates = time;
-  s->end = s->locks ? time : time + 1;
+  bool locks = s->loose & PE_LOCK;
+  if (locks || time != s->end) s->updates = time;
+  s->end = locks ? time : time + 1;
   if (!s->reads) return;
   s->own = time;
   if (!pe_order_is_alone(order, b)) s->hides = time;
 }
 
-/* There is a fence behind the locks that the warp has taken. */
-static void acquire(warp_state *s) { advance(&s->known.time, s->locked); }
+/* There is a fence, or a barrier, behind what the warp has followed loosely. */
+static void make_sure(warp_state *s) { s->sure = s->known.time; }
+
+/* And behind the locks that it has taken. */
+static void acquire(warp_state *s) {
+  advance(&s->known.time, s->locked);
+  make_sure(s);
+}
 
 uint64_t pe_order_released_at(pe_order *order, uint64_t word) {
   const uint64_t *time = pe_shadow_find(&order->released, word);
@@ -327,12 +337,13 @@ void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
     if (s->leaves->arrived == b->warps) leave_together(order, b, warp);
   }
   if (s->meets_grid) advance(&s->known.time, time_now(order));
+  if (s->leaves || s->meets_grid) make_sure(s);
   s->leaves = NULL;
   s->meets_grid = false;
   for (uint32_t word = 0; word < s->words; word++)
     PE_FOR_LANES(i, s->reads) {
       uint64_t time = __atomic_load_n(&order->released.numbers[s->word[i] + word], __ATOMIC_ACQUIRE);
-      if (!is_own(s, time)) follow(s, time, s->locks);
+      if (!is_own(s, time)) follow(s, time, s->loose);
     }
   s->reads = 0;
   s->own = 0;
@@ -372,6 +383,7 @@ void pe_order_fence_in(pe_order *order, block *b, uint32_t warp, uint32_t scope)
   if (scope == PE_INNER_SCOPES) return pe_order_fence(order, b, warp);
   tick(order, b, warp);
   advance(&s->known.near[scope], s->locked);
+  advance(&s->known.near[scope], s->known.time); /* it is sure of no more */
   if (scope == PE_SCOPE_CLUSTER) {
     pe_order_absorb(order, b, s, false);
     s->has_inner[PE_SCOPE_CTA] = false;
@@ -443,6 +455,7 @@ void pe_order_cluster(pe_order *order, block *b, uint32_t warp, uint32_t what) {
   if ((what & PE_ORDERS) == PE_CLUSTER_WAIT) {
     learn(&s->known, &m->known, b->warps);
     advance(&s->known.time, *met);
+    make_sure(s);
   } else {
     if (!(what & PE_RELAXED)) fence(order, b, warp);
     uint64_t time = pe_order_release(order, b, warp);
@@ -481,7 +494,7 @@ static void meet(pe_order *order, block *b) {
   for (uint32_t i = 0; i < b->warps; i++) {
     warp_state *s = &b->warp[i];
     s->clock = s->known.clock[i] = s->known.common = clock;
-    s->known.time = first->time;
+    s->known.time = s->sure = first->time;
     memcpy(s->known.near, first->near, sizeof s->known.near);
     s->floor = now;
   }
@@ -514,28 +527,38 @@ void pe_order_together(pe_order *order, block *b, uint32_t warps) {
   PE_FOR_LANES(i, warps) {
     set_clock(order, b, i, b->warp[i].clock + 1);
     learn(&b->warp[i].known, &all, b->warps);
+    make_sure(&b->warp[i]);
     tell_code(b, i);
   }
 }
 
 /* ---- the question ---- */
 
-bool pe_order_is_before(pe_order *order, const block *b, uint32_t warp, uint32_t lane, pe_stamp before, uint64_t word) {
+/* Whether it was released by a time, or is a strong write that was released itself then, if not before it could be. */
+static bool is_released(pe_order *order, const block *b, uint32_t warp, pe_stamp before, uint64_t word, uint64_t time) {
   const warp_state *s = &b->warp[warp];
-  uint32_t other = pe_stamp_warp(before), clock;
-  bool own = pe_order_is_own(b, before, &clock);
-  if (own) {
-    if (other == warp && pe_stamp_lane(before) == lane && !(before & PE_STAMP_SEVERAL)) return true;
-    if (clock < pe_known_clock(&s->known, other)) return true; /* of its own warp, this is its clock */
-  }
+  uint32_t clock;
   pe_require_stack();
   pthread_mutex_lock(&order->mutex);
-  bool ordered = pe_order_is_released(order, b, before, &s->known);
+  bool found = pe_order_is_released(order, b, before, &s->known, time);
   pthread_mutex_unlock(&order->mutex);
-  if (ordered || !(before & PE_STAMP_STRONG)) return ordered;
-  /* a strong write, which was released itself, if not before it could be */
-  uint64_t released = pe_order_released_at(order, word);
-  uint64_t began = own ? b->began : b->launch->began, known = own ? pe_own_time(&s->known) : s->known.time;
-  if (!own || other != warp) advance(&known, s->hides);
-  return released > began && released <= known;
+  if (found || !(before & PE_STAMP_STRONG)) return found;
+  bool own = pe_order_is_own(b, before, &clock);
+  uint64_t released = pe_order_released_at(order, word), began = own ? b->began : b->launch->began;
+  if (own) time = pe_own_time(&s->known, time);
+  if (!own || pe_stamp_warp(before) != warp) advance(&time, s->hides);
+  return released > began && released <= time;
+}
+
+uint32_t pe_order_is_before(pe_order *order, const block *b, uint32_t warp, uint32_t lane, pe_stamp before, uint64_t word,
+                            uint64_t met) {
+  const warp_state *s = &b->warp[warp];
+  uint32_t other = pe_stamp_warp(before), clock;
+  if (pe_order_is_own(b, before, &clock)) {
+    if (other == warp && pe_stamp_lane(before) == lane && !(before & PE_STAMP_SEVERAL)) return PE_IN_ORDER;
+    if (clock < pe_known_clock(&s->known, other)) return PE_IN_ORDER; /* of its own warp, this is its clock */
+  }
+  uint64_t sure = met > s->sure ? met : s->sure;
+  if (!is_released(order, b, warp, before, word, s->known.time)) return PE_NO_ORDER;
+  return sure >= s->known.time || is_released(order, b, warp, before, word, sure) ? PE_IN_ORDER : PE_LOOSE_ORDER;
 }

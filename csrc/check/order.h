@@ -8,7 +8,8 @@
  * of that phase, but none of the next one, which others may have come to by then.
  *
  * Where this is less exact than the manual's model, it finds less: any warp that follows a time follows all releases before it,
- * strong reads that take no lock need no fence behind them, and where they do, barriers and bar.warp.sync serve as fences.
+ * strong reads that take no lock need no fence behind them, but what they alone put in an order is told apart, and barriers and
+ * bar.warp.sync serve as fences.
  */
 #ifndef PTXEMU_ORDER_H
 #define PTXEMU_ORDER_H
@@ -63,8 +64,9 @@ typedef struct pe_order_warp {
   bool meets_grid;                 /* it waits for the barrier of a grid */
   pe_meeting *leaves;              /* the meeting that it waits for */
   uint32_t reads;                  /* lanes whose last access was strong: they follow who releases there until it is done */
-  bool locks;                      /* by that access they take locks */
+  uint32_t loose;                  /* PE_LOOSE, if that access does not acquire, and PE_LOCK, if they take locks by it */
   uint64_t locked;                 /* the last time that one who takes a lock has found there */
+  uint64_t sure;                   /* up to which time it follows others by what acquires, or with a fence behind */
   bool has_fenced;                 /* there is `fenced` */
   bool has_inner[PE_INNER_SCOPES]; /* and `inner`: a fence of that scope has come since */
   uint64_t released;               /* when that was last released, or 0 */
@@ -145,8 +147,8 @@ void pe_order_cluster(pe_order *order, pe_order_block *b, uint32_t warp, uint32_
 /* A barrier to which these warps have come, and all of them go on. */
 void pe_order_together(pe_order *order, pe_order_block *b, uint32_t warps);
 
-/* It has read what was released at a time; whether it has taken a lock by that. */
-void pe_order_follow(pe_order_block *b, uint32_t warp, uint64_t time, bool locks);
+/* It has read what was released at a time, by an access that is so loose. */
+void pe_order_follow(pe_order_block *b, uint32_t warp, uint64_t time, uint32_t loose);
 
 /* Everybody may learn what the last fence has put in order; the time of that, a new one for each strong write, or 0. */
 uint64_t pe_order_release(pe_order *order, pe_order_block *b, uint32_t warp);
@@ -164,9 +166,11 @@ void pe_order_updated(pe_order *order, pe_order_block *b, uint32_t warp, uint64_
 /* Whether an access of a word was made by this CTA; the warp's clock then. */
 bool pe_order_is_own(const pe_order_block *b, pe_stamp before, uint32_t *clock);
 
-/* Whether it comes before what a lane does now.  `word`: where that is. */
-bool pe_order_is_before(pe_order *order, const pe_order_block *b, uint32_t warp, uint32_t lane, pe_stamp before,
-                        uint64_t word);
+/* Whether it comes before what a lane does now; loosely, if only by a strong read that does not acquire, without a fence behind it.
+ * `word`: where that is; `met`: up to when it follows for sure whose value it reads there itself. */
+enum { PE_NO_ORDER, PE_LOOSE_ORDER, PE_IN_ORDER };
+uint32_t pe_order_is_before(pe_order *order, const pe_order_block *b, uint32_t warp, uint32_t lane, pe_stamp before,
+                            uint64_t word, uint64_t met);
 
 /* Whether there is a fence between proxies behind an access of this launch: one that its CTA has made, or this one since. */
 bool pe_order_is_proxied(pe_order *order, const pe_order_block *b, pe_stamp before);

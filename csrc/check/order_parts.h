@@ -35,13 +35,13 @@ static inline uint32_t pe_known_clock(const pe_knowledge *k, uint32_t warp) {
   return k->clock[warp] > k->common ? k->clock[warp] : k->common;
 }
 
-/* Up to which time a warp follows releases of its cluster, and of its own CTA. */
-static inline uint64_t pe_cluster_time(const pe_knowledge *k) {
-  return k->near[PE_SCOPE_CLUSTER] > k->time ? k->near[PE_SCOPE_CLUSTER] : k->time;
+/* Up to which time a warp follows releases of its cluster, and of its own CTA, if it follows those of all up to one. */
+static inline uint64_t pe_cluster_time(const pe_knowledge *k, uint64_t time) {
+  return k->near[PE_SCOPE_CLUSTER] > time ? k->near[PE_SCOPE_CLUSTER] : time;
 }
 
-static inline uint64_t pe_own_time(const pe_knowledge *k) {
-  uint64_t time = pe_cluster_time(k);
+static inline uint64_t pe_own_time(const pe_knowledge *k, uint64_t time) {
+  time = pe_cluster_time(k, time);
   return k->near[PE_SCOPE_CTA] > time ? k->near[PE_SCOPE_CTA] : time;
 }
 
@@ -79,7 +79,8 @@ void pe_order_absorb(pe_order *order, pe_order_block *b, pe_order_warp *s, bool 
 /* Its fences between proxies are known to others. */
 void pe_order_keep_proxied(pe_order *order, pe_order_block *b);
 
-/* Whether what an access was is released, for one who knows that.  With the mutex held. */
-bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, const pe_knowledge *known);
+/* Whether what an access was is released, for one who knows that, and follows releases up to a time.  With the mutex held. */
+bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, const pe_knowledge *known,
+                          uint64_t time);
 
 #endif

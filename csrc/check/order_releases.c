@@ -92,14 +92,15 @@ static bool is_released(const pe_releases *r, uint32_t warp, uint32_t clock, uin
   return clocks && clock < clocks[warp];
 }
 
-bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, const pe_knowledge *known) {
+bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, const pe_knowledge *known,
+                          uint64_t time) {
   const pe_period *p = pe_period_of(order, pe_stamp_period(before));
   if (!p || (p->launch != b->launch->number && !pe_order_is_beside(b->launch, p->launch))) return true;
   uint32_t clock = p->number * PE_PERIOD_CLOCKS + pe_stamp_clock(before);
   const pe_period *first = pe_period_of(order, p->first);
   uint32_t warp = pe_stamp_warp(before);
   bool own = pe_order_is_own(b, before, &clock), near = own || pe_period_in_cluster(p, b);
-  uint64_t time = own ? pe_own_time(known) : near ? pe_cluster_time(known) : known->time;
+  time = own ? pe_own_time(known, time) : near ? pe_cluster_time(known, time) : time;
   return first && (is_released(first->releases, warp, clock, time) ||
                    (near && is_released(first->inner[PE_SCOPE_CLUSTER], warp, clock, time)) ||
                    (own && is_released(first->inner[PE_SCOPE_CTA], warp, clock, time)));
@@ -119,7 +120,7 @@ bool pe_order_is_proxied(pe_order *order, const pe_order_block *b, pe_stamp befo
   const pe_period *p = pe_period_of(order, pe_stamp_period(before)), *first = p ? pe_period_of(order, p->first) : NULL;
   uint32_t clock = p ? p->number * PE_PERIOD_CLOCKS + pe_stamp_clock(before) : 0;
   bool proxied = first && is_released(first->proxied, pe_stamp_warp(before), clock, 0);
-  proxied = proxied || pe_order_is_released(order, b, before, &b->proxied);
+  proxied = proxied || pe_order_is_released(order, b, before, &b->proxied, b->proxied.time);
   pthread_mutex_unlock(&order->mutex);
   return proxied;
 }
@@ -152,11 +153,11 @@ void pe_order_absorb(pe_order *order, pe_order_block *b, pe_order_warp *s, bool 
   pe_require_stack();
   pthread_mutex_lock(&order->mutex);
   for (uint32_t scope = 0; scope < PE_INNER_SCOPES; scope++) {
-    const uint32_t *clocks = inner_of(order, b, scope, pe_own_time(&s->known));
+    const uint32_t *clocks = inner_of(order, b, scope, pe_own_time(&s->known, s->known.time));
     for (uint32_t i = 0; clocks && i < b->warps; i++)
       s->known.clock[i] = s->known.clock[i] > clocks[i] ? s->known.clock[i] : clocks[i];
   }
   for (pe_order_block *each = b->peer; everywhere && each != b; each = each->peer)
-    pass_on(order, each, pe_cluster_time(&s->known));
+    pass_on(order, each, pe_cluster_time(&s->known, s->known.time));
   pthread_mutex_unlock(&order->mutex);
 }

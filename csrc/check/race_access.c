@@ -105,9 +105,9 @@ static void keep_reads(pe_race_use *u, uint32_t mask) {
 static void follow(pe_race_use *u, uint32_t mask) {
   if (!u->follows) keep_reads(u, mask);
   u->s->unsettled = u->s->reads;
-  u->s->locks = u->event->order & PE_LOCK;
+  u->s->loose = u->event->order & (PE_LOCK | PE_LOOSE);
   if (u->release) pe_order_updated(&u->checker->race.order, u->b, u->w->warpid, u->release);
-  pe_order_follow(u->b, u->w->warpid, u->met, u->s->locks);
+  pe_order_follow(u->b, u->w->warpid, u->met, u->s->loose);
 }
 
 /* Of lanes with strong reads of one address, the first is enough. */

@@ -201,8 +201,8 @@ bool pe_race_lacks_fences(const pe_race_use *u, const pe_stamp *before, uint32_t
 bool pe_race_is_equal_write(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before);
 
 /* Report a race of a lane with an access that was before: that is a read; both write the same value, so that it is a note; there is
- * no fence between proxies. */
-enum { PE_RACE_EQUAL = 1, PE_RACE_WITH_READ = 2, PE_RACE_UNFENCED = 16 };
+ * no fence between proxies; or they are in an order by a strong read alone, which is a note. */
+enum { PE_RACE_EQUAL = 1, PE_RACE_WITH_READ = 2, PE_RACE_UNFENCED = 16, PE_RACE_LOOSE = 32 };
 void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, uint32_t how);
 
 /* The same of a sum in global memory that the thread of a stamp has made apart from others: a plain access was there before. */

@@ -85,12 +85,13 @@ enum { OTHER_UPDATE = 4, OTHER_PENDING = 8 }; /* findings at one place are told 
 
 void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, uint32_t how) {
   const pe_memory_event *e = u->event;
-  bool is_read = how & PE_RACE_WITH_READ, equal = how & PE_RACE_EQUAL, unfenced = how & PE_RACE_UNFENCED;
+  bool is_read = how & PE_RACE_WITH_READ, equal = how & PE_RACE_EQUAL, unfenced = how & PE_RACE_UNFENCED,
+       loose = how & PE_RACE_LOOSE;
   bool is_update = before & PE_STAMP_UPDATE, pending = pe_stamp_is_pending(before), beside = is_of_others(u, lane, before);
   pe_require_stack();
   pe_finding f = {.check = PE_CHECK_RACE,
                   .what = (how & ~PE_RACE_EQUAL) | (is_update ? OTHER_UPDATE : 0) | (pending ? OTHER_PENDING : 0),
-                  .note = equal,
+                  .note = equal || loose,
                   .pos = e->pos,
                   .other_pos = beside ? PE_NO_POS : pe_site_pos(&u->checker->race.sites, pe_stamp_site(before))};
   pe_text t = pe_text_in(f.text, sizeof f.text);
@@ -104,7 +105,10 @@ void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stam
   if (pending)
     pe_add(&t, ", which a copy is %s that nobody has waited for", is_read ? "reading" : "writing");
   else
-    pe_add(&t, unfenced ? " by the async proxy, with no fence between proxies behind %s" : ", in no order with %s",
+    pe_add(&t,
+           unfenced ? " by the async proxy, with no fence between proxies behind %s"
+           : loose  ? ", behind %s by a strong read that lacks a fence"
+                    : ", in no order with %s",
            is_update ? "an atomic update"
            : is_read ? "a read"
                      : "a write");
@@ -112,7 +116,7 @@ void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stam
     pe_add(&t, " by other threads of its warp");
   else if (equal)
     pe_add(&t, " of the same value");
-  else if (!pending && !is_read && is_one_value(u, address, before))
+  else if (!pending && !loose && !is_read && is_one_value(u, address, before))
     add_value(&t, " of ", left_by(u, lane, address, before), e->size, "");
   f.other = place_of(u, address, before);
   pe_report(u->checker, u->w, lane, &f);

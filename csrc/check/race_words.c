@@ -340,10 +340,11 @@ PE_WIDEST PE_UNWATCHED static bool pass_all(const pe_race_use *u, uint32_t lane,
 /* ---- lanes with any bytes ---- */
 
 /* Whether an access that was before comes before this one.  An update follows whose value it reads, unless a fence is asked for. */
-static bool is_before(const pe_race_use *u, uint32_t lane, uint64_t word, pe_stamp before) {
+static uint32_t is_before(const pe_race_use *u, uint32_t lane, uint64_t word, pe_stamp before) {
   bool follows = u->event->kind & PE_READ && !(u->event->order & PE_LOCK);
-  if (follows) pe_order_follow(u->b, u->w->warpid, u->met, false);
-  return pe_order_is_before(&u->checker->race.order, u->b, u->w->warpid, lane, before, word);
+  uint64_t met = follows ? u->met : 0;
+  if (follows) pe_order_follow(u->b, u->w->warpid, met, u->event->order & PE_LOOSE);
+  return pe_order_is_before(&u->checker->race.order, u->b, u->w->warpid, lane, before, word, met);
 }
 
 /* Tell of an access that was before, if nothing puts it there. */
@@ -353,12 +354,15 @@ static void consider(const pe_race_use *u, uint32_t lane, uint64_t address, uint
   bool harmless = pending ? before & u->harmless.strong : pe_is_harmless(&u->harmless, before, now);
   if (harmless && !pending && u->checker->race.scoped) harmless = !pe_race_is_beyond_scope(u, before);
   if (!(before & now & PE_STAMP_BYTES)) return;
-  bool ordered = harmless || (!pending && is_before(u, lane, word, before));
-  bool equal = !ordered && !is_read && pe_race_is_equal_write(u, lane, address, before);
-  if (!ordered)
-    pe_race_tell(u, lane, address, before, is_read ? PE_RACE_WITH_READ : equal ? PE_RACE_EQUAL : 0);
+  uint32_t order = harmless ? PE_IN_ORDER : pending ? PE_NO_ORDER : is_before(u, lane, word, before);
+  uint32_t how = is_read ? PE_RACE_WITH_READ : 0;
+  if (order == PE_NO_ORDER)
+    pe_race_tell(u, lane, address, before,
+                 how | (!is_read && pe_race_is_equal_write(u, lane, address, before) ? PE_RACE_EQUAL : 0));
   else if (u->proxied && !is_read && pe_race_lacks_fence(u, before))
     pe_race_tell(u, lane, address, before, PE_RACE_UNFENCED);
+  else if (order == PE_LOOSE_ORDER)
+    pe_race_tell(u, lane, address, before, how | PE_RACE_LOOSE);
 }
 
 /* The same of the stamps of its bytes, if they have their own. */

@@ -210,7 +210,7 @@ typedef struct pe_atom_site {
   uint16_t space;  /* PE_GENERIC PE_GLOBAL PE_SHARED */
   uint16_t count;  /* vector elements, 1 2 4 8 */
   uint32_t system; /* of .sys scope: the program around the launch may take part */
-  uint32_t order;  /* PE_NARROW, PE_CLUSTERED, PE_LOCK (observer.h), or'ed */
+  uint32_t order;  /* PE_NARROW, PE_CLUSTERED, PE_LOOSE, PE_LOCK (observer.h), or'ed */
   uint32_t sums;   /* nobody can tell when the kernel's sums come to device memory */
   uint32_t flags;  /* PE_ATOM_NOFTZ, or none */
 } pe_atom_site;

@@ -12,8 +12,8 @@ enum { PE_READ = 1, PE_WRITE = 2, PE_UPDATE = PE_READ | PE_WRITE };
 /* What else is known of an access: other threads may take part (PTX ISA, "Memory Consistency Model": strong); what came
  * before it in the thread is released by it; a copy makes it that goes on until somebody waits for it, or an mbarrier object begins to
  * track the lane's copies by it; the copy is one in bulk; it is strong among threads of its CTA alone; it takes a lock, as a
- * compare-and-swap does, and does not acquire: that is left to a fence behind it; it is strong among threads of its cluster
- * alone; and the async proxy makes it, as it does copies in bulk. */
+ * compare-and-swap does, and is loose; it is strong among threads of its cluster alone; the async proxy makes it, as it does copies in
+ * bulk; and it is loose: it does not acquire, which is left to a fence behind it. */
 enum {
   PE_STRONG = 4,
   PE_RELEASE = 8,
@@ -22,7 +22,8 @@ enum {
   PE_NARROW = 64,
   PE_LOCK = 128,
   PE_CLUSTERED = 256,
-  PE_PROXY = 512
+  PE_PROXY = 512,
+  PE_LOOSE = 1024
 };
 
 /* What puts accesses of a warp in an order: fences of its lanes, those between the generic and the async proxy among them, and their

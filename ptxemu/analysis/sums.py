@@ -14,7 +14,7 @@ from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph
 from ptxemu.ir.operations import OPERATIONS, type_class
 from ptxemu.ir.ops import BYPASSING, STRONG, MemoryAccess, Op
-from ptxemu.ir.strength import RELEASING, of_system, strength
+from ptxemu.ir.strength import RELEASING, narrowness, of_system
 from ptxemu.isa.table import LOADS_AND_STORES
 
 OF_THREADS = {"shared", "local", "const", "param"}
@@ -40,7 +40,7 @@ def strays_of(graph: Graph, loops: Mapping[Block, Loop], stamped: bool) -> froze
                 constant = access.stated.kind == "read" and access.stated.object == "constant"
                 if access.space in OF_THREADS or (constant and not stamped):
                     continue
-                if _is_sum(op, access) and not (stamped and strength(op)):
+                if _is_sum(op, access) and not (stamped and narrowness(op)):
                     sums.add(block)
                 elif _is_plain(op):
                     strays[op] = block

@@ -9,11 +9,16 @@ RELEASING = frozenset({"release", "acq_rel", "sc"})
 ACQUIRING = frozenset({"acquire", "acq_rel", "sc"})
 
 
+def narrowness(op: Op) -> int:
+    """Of a strong access: PE_NARROW or PE_CLUSTERED of ``observer.h``, or 0."""
+    return int({"cta": lib.PE_NARROW, "cluster": lib.PE_CLUSTERED}.get(str(op.mods.get("scope")), 0))
+
+
 def strength(op: Op) -> int:
-    """Of a strong access: PE_NARROW, PE_CLUSTERED, PE_LOCK of ``observer.h``, or'ed."""
-    narrow = {"cta": lib.PE_NARROW, "cluster": lib.PE_CLUSTERED}.get(str(op.mods.get("scope")), 0)
-    locks = op.mods.get("op") == "cas" and ACQUIRING.isdisjoint(op.mods.values())
-    return int(narrow | lib.PE_LOCK if locks else narrow)
+    """The same, and PE_LOOSE and PE_LOCK, or'ed."""
+    if not ACQUIRING.isdisjoint(op.mods.values()):
+        return narrowness(op)
+    return int(narrowness(op) | lib.PE_LOOSE | (lib.PE_LOCK if op.mods.get("op") == "cas" else 0))
 
 
 def of_system(op: Op) -> bool:
