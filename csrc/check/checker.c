@@ -161,6 +161,11 @@ static uint32_t pattern(void *context, const pe_warp *w, const pe_pattern_site *
   return !(checker->checks & PE_CHECK_RACE) || pe_race_pattern(checker, w, site, mask, base);
 }
 
+static void columns(void *context, const pe_warp *w, const pe_columns_event *event) {
+  pe_require_stack();
+  pe_init_columns(context, w, event);
+}
+
 static void listed(void *context, const pe_warp *w) {
   pe_require_stack();
   pe_race_listed(context, w);
@@ -348,6 +353,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .pattern = pattern,
     .listed = checks & PE_CHECK_RACE ? listed : NULL,
     .claimed = checks & PE_CHECK_RACE ? claimed : NULL,
+    .columns = checks & PE_CHECK_INIT ? columns : NULL,
     .reach = checks & (PE_CHECK_MEMORY | PE_CHECK_INIT | PE_CHECK_RACE) ? reach : NULL,
     .apart = apart,
     .joined = joined,

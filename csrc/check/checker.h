@@ -104,6 +104,9 @@ void pe_init_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
 /* Whether it is one of shared memory, within its bounds and aligned, that reads what is written; else it has to be looked at. */
 bool pe_init_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
 
+/* init_columns.c: an access of tensor memory. */
+void pe_init_columns(pe_checker *checker, const pe_warp *w, const pe_columns_event *event);
+
 /* registers.c: lanes use one that nobody has written, PE_UNSET_CHOICE ... */
 void pe_registers_unset(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t use, uint32_t mask);
 

@@ -87,6 +87,17 @@ typedef struct pe_pattern_site {
   uint64_t offset[32];
 } pe_pattern_site;
 
+/* An access of columns of 32 bits side by side in one lane of tensor memory, by a lane of the warp, or by all: `lane` is -1.  `written`:
+ * bits of the columns of that lane, the first of which are in the first word, which are for the observer alone; they are clear when columns
+ * are allocated.  `each`: what an instruction reads there is computed with, column by column. */
+typedef struct pe_columns_event {
+  uint32_t pos, kind; /* PE_READ or PE_WRITE */
+  int32_t lane;
+  uint32_t at, first, count; /* the lane there, the first column, and how many */
+  uint32_t each, peer;       /* nonzero: it is that of the other CTA of the pair */
+  uint32_t *written;
+} pe_columns_event;
+
 /* Memory in which an access of an instruction was: code that tells only of strays does not tell of what else lies there. */
 typedef struct pe_range {
   uint64_t first, size;
@@ -136,6 +147,8 @@ typedef struct pe_observer {
   /* Such code makes an access that is to be listed, unless another one that is may race with it.  Zero: it is not. */
   uint32_t (*claimed)(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask,
                       uint64_t base);
+  /* An access of tensor memory. */
+  void (*columns)(void *context, const pe_warp *w, const pe_columns_event *event);
   /* How many bytes from an address on stay what they are as long as the launch runs, so that `memory` need not be told of accesses
    * there.  NULL: all of an allocation. */
   uint64_t (*reach)(void *context, const pe_warp *w, uint64_t address);

@@ -29,6 +29,12 @@ static uint32_t lane_of(const pe_tensor_product *p, uint32_t address, uint32_t r
 
 static pe_tmem *memory_of(const pe_tensor_product *p) { return p->cta[p->side].memory; }
 
+/* Tell of columns of a lane that it reads or writes. */
+static void tell(const pe_tensor_product *p, uint32_t kind, uint32_t lane, uint32_t column, uint32_t count, bool each) {
+  pe_tmem *memory = memory_of(p);
+  if (memory->told) pe_tmem_tell(p->w, p->site->pos, p->lane, memory, kind, lane, column, count, each);
+}
+
 /* ---- multiplicands ---- */
 
 /* The tiles of 16 rows, down, then along k, and then those of the next. */
@@ -45,9 +51,11 @@ static void read_a(const pe_tensor_product *p, left_tiles to) {
       pe_spread_tile(to + i, pe_tensor_product_bits(p, p->mma.a));
       continue;
     }
-    for (uint32_t j = 0; j < TILE; j++)
-      memcpy(to[i].at[j], &memory_of(p)->cell[lane_of(p, p->a_at, row * TILE + j)][(p->a_at & 0xffff) + column * LINE_WORDS],
-             sizeof to[i].at[j]);
+    for (uint32_t j = 0; j < TILE; j++) {
+      uint32_t lane = lane_of(p, p->a_at, row * TILE + j), first = (p->a_at & 0xffff) + column * LINE_WORDS;
+      tell(p, PE_READ, lane, first, LINE_WORDS, false);
+      memcpy(to[i].at[j], &memory_of(p)->cell[lane][first], sizeof to[i].at[j]);
+    }
   }
 }
 
@@ -93,8 +101,9 @@ static void read_metadata(const pe_tensor_product *p, uint32_t first_row, uint32
   uint32_t column = (p->metadata & 0xffff) + (wide ? p->selector : 0);
   memset(to, 0, PE_WARP_LANES * sizeof *to);
   for (uint32_t row = 0; row < PE_TENSOR_BLOCK; row++) {
-    const uint32_t *from = &memory_of(p)->cell[lane_of(p, p->metadata, first_row + row)][column];
-    uint32_t *words = to + row % TILE * (TILE / 2);
+    uint32_t lane = lane_of(p, p->metadata, first_row + row), *words = to + row % TILE * (TILE / 2);
+    const uint32_t *from = &memory_of(p)->cell[lane][column];
+    tell(p, PE_READ, lane, column, pe_tensor_product_metadata_columns(p), true);
     for (uint32_t i = 0; i < pe_tensor_product_metadata_columns(p); i++) words[2 * i + row / TILE] = from[i];
   }
 }
@@ -103,10 +112,18 @@ static void read_metadata(const pe_tensor_product *p, uint32_t first_row, uint32
 
 typedef uint32_t sums[AT_ONCE / TILE * 4][PE_WARP_LANES];
 
-/* The first of the columns in which a row's sums of the panel are. */
-static uint32_t *row_of(const pe_tensor_product *p, uint32_t row, uint32_t first) {
+/* Whether the lane of a row keeps what it has. */
+static bool stays(const pe_tensor_product *p, uint32_t row) {
+  uint32_t lane = p->side * PE_TENSOR_ROWS + lane_of(p, p->at, row);
+  return p->disabled && p->disabled[lane / 32 * PE_WARP_LANES] >> lane % 32 & 1;
+}
+
+/* The first of so many columns in which a row's sums of the panel are, which are read or written. */
+static uint32_t *row_of(const pe_tensor_product *p, uint32_t kind, uint32_t row, uint32_t first, uint32_t count) {
   uint32_t before = p->spread ? 0 : p->panel * pe_tensor_product_width(p);
-  return &memory_of(p)->cell[lane_of(p, p->at, row)][(p->at & 0xffff) + before + first];
+  uint32_t lane = lane_of(p, p->at, row), column = (p->at & 0xffff) + before + first;
+  if (!stays(p, row)) tell(p, kind, lane, column, count, true);
+  return &memory_of(p)->cell[lane][column];
 }
 
 /* Of a tile, the registers that eight rows and eight columns have, from those of one row on. */
@@ -128,7 +145,7 @@ PE_INLINE void write_words(uint32_t *to, const uint32_t *even, const uint32_t *o
 
 static void read_sums(const pe_tensor_product *p, uint32_t first_row, uint32_t first, uint32_t columns, sums to) {
   for (uint32_t row = 0; row < PE_TENSOR_BLOCK; row++) {
-    const uint32_t *from = row_of(p, first_row + row, first);
+    const uint32_t *from = row_of(p, PE_READ, first_row + row, first, columns);
     uint32_t half = row / TILE, lane = row % TILE * (TILE / 2);
     for (uint32_t tile = 0; tile < columns / TILE; tile++, from += TILE) {
       uint32_t at = tile * 2 + half;
@@ -140,15 +157,9 @@ static void read_sums(const pe_tensor_product *p, uint32_t first_row, uint32_t f
   }
 }
 
-/* Whether the lane of a row keeps what it has. */
-static bool stays(const pe_tensor_product *p, uint32_t row) {
-  uint32_t lane = p->side * PE_TENSOR_ROWS + lane_of(p, p->at, row);
-  return p->disabled && p->disabled[lane / 32 * PE_WARP_LANES] >> lane % 32 & 1;
-}
-
 static void write_sums(const pe_tensor_product *p, uint32_t first_row, uint32_t first, uint32_t columns, sums from) {
   for (uint32_t row = 0; row < PE_TENSOR_BLOCK; row++) {
-    uint32_t *to = row_of(p, first_row + row, first), half = row / TILE, lane = row % TILE * (TILE / 2);
+    uint32_t *to = row_of(p, PE_WRITE, first_row + row, first, columns), half = row / TILE, lane = row % TILE * (TILE / 2);
     if (stays(p, first_row + row)) continue;
     for (uint32_t tile = 0; tile < columns / TILE; tile++, to += TILE) {
       uint32_t at = tile * 2 + half;
@@ -186,7 +197,10 @@ static void read_factors(const pe_tensor_product *p, uint32_t address, uint32_t 
   const pe_tmem *memory = memory_of(p);
   pe_tmem_expect(p->w, p->site->pos, p->lane, memory, address, behind + (first + count + LANES - 1) / LANES);
   for (uint32_t i = 0, at = first; i < count; i++, at++) {
-    const uint32_t *word = &memory->cell[first_lane(p) + at % LANES][address + at / LANES];
+    uint32_t lane = first_lane(p) + at % LANES, column = address + at / LANES;
+    const uint32_t *word = &memory->cell[lane][column];
+    tell(p, PE_READ, lane, column, 1, true);
+    if (behind) tell(p, PE_READ, lane, column + behind, 1, true);
     to[i] = word[0] | (uint64_t)word[behind] << WORD_BITS;
   }
 }

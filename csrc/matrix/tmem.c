@@ -43,17 +43,21 @@ static uint32_t units_of(pe_warp *w, uint32_t pos, uint32_t columns) {
 
 static uint32_t bits_of(uint32_t first, uint32_t units) { return ((ONE_BIT << units) - 1u) << first; }
 
-static void take(pe_tmem *memory, uint32_t first, uint32_t units) {
+static void take(const pe_warp *w, pe_tmem *memory, uint32_t first, uint32_t units) {
+  const pe_observer *observer = w->launch->observer;
   memory->taken |= bits_of(first, units);
   memory->length[first] = (uint8_t)units;
+  memory->told = observer && observer->columns;
+  for (uint32_t lane = 0; memory->told && lane < PE_TMEM_LANES; lane++)
+    memset(&memory->written[lane][first], 0, units * sizeof memory->written[lane][first]);
 }
 
 uint32_t pe_tmem_take(pe_warp *w, uint32_t pos, uint32_t units, pe_tmem *memory, pe_tmem *other) {
   uint32_t first = 0, taken = memory->taken | (other ? other->taken : 0);
   while (first + units <= PE_TMEM_UNITS && taken & bits_of(first, units)) first++;
   if (first + units > PE_TMEM_UNITS) pe_tmem_misuse(w, pos, -1, units * PE_TMEM_UNIT, "so many columns are not free");
-  take(memory, first, units);
-  if (other) take(other, first, units);
+  take(w, memory, first, units);
+  if (other) take(w, other, first, units);
   return first;
 }
 
@@ -102,6 +106,15 @@ void pe_tmem_expect(pe_warp *w, uint32_t pos, int32_t lane, const pe_tmem *memor
     pe_tmem_misuse(w, pos, lane, address, "its columns are not allocated");
 }
 
+void pe_tmem_tell(pe_warp *w, uint32_t pos, int32_t by, pe_tmem *memory, uint32_t kind, uint32_t lane, uint32_t column,
+                  uint32_t count, bool each) {
+  const pe_observer *observer = w->launch->observer;
+  pe_columns_event e = {.pos = pos, .kind = kind, .lane = by, .at = lane, .first = column, .count = count, .each = each};
+  e.peer = memory != pe_self->cta->tensors;
+  e.written = memory->written[lane];
+  observer->columns(observer->context, w, &e);
+}
+
 /* ---- registers and columns ---- */
 
 /* Where register i of a thread is, from the address on; a packed one is there and in the column behind. */
@@ -136,9 +149,21 @@ static pe_tmem *own_columns(pe_warp *w, const pe_tmem_site *site, uint32_t addre
   return memory;
 }
 
+/* Tell of all that a warp loads or stores. */
+static void tell(pe_warp *w, const pe_tmem_site *site, pe_tmem *memory, uint32_t kind, uint32_t address) {
+  uint32_t lanes = site->shape == PE_TMEM_32X32B ? WARP_LANES : HALF, columns = columns_of(site) << site->packed;
+  for (uint32_t i = 0; i < lanes; i++) {
+    uint32_t lane = (address >> 16) + i, column = address & 0xffff;
+    pe_tmem_tell(w, site->pos, -1, memory, kind, lane, column, columns, false);
+    if (site->shape == PE_TMEM_16X32BX2)
+      pe_tmem_tell(w, site->pos, -1, memory, kind, lane, column + site->apart, columns, false);
+  }
+}
+
 void pe_tmem_load(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, uint32_t *slots) {
   if (!pe_whole_warp(w, site->pos, mask)) return;
-  const pe_tmem *memory = own_columns(w, site, address);
+  pe_tmem *memory = own_columns(w, site, address);
+  if (memory->told) tell(w, site, memory, PE_READ, address);
   for (uint32_t i = 0; i < site->registers; i++)
     for (uint32_t thread = 0; thread < WARP_LANES; thread++) {
       uint32_t lane, column;
@@ -174,6 +199,7 @@ void pe_tmem_load_reduced(pe_warp *w, const pe_tmem_site *site, uint32_t mask, u
 void pe_tmem_store(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, const uint32_t *slots) {
   if (!pe_whole_warp(w, site->pos, mask)) return;
   pe_tmem *memory = own_columns(w, site, address);
+  if (memory->told) tell(w, site, memory, PE_WRITE, address);
   for (uint32_t i = 0; i < site->registers; i++)
     for (uint32_t thread = 0; thread < WARP_LANES; thread++) {
       uint32_t lane, column, value = slots[i * WARP_LANES + thread];

@@ -13,6 +13,8 @@ typedef struct pe_tmem {
   uint32_t wanted;               /* units for which a warp waits until the other CTA of its pair wants them, too; or none */
   uint32_t waiting, pos;         /* that warp, as a bit, until it has its units, and where it waits */
   uint32_t found;                /* the first of the units that it has got */
+  bool told;                     /* an observer is told of accesses, and has these bits of columns (pe_columns_event) */
+  uint32_t written[PE_TMEM_LANES][PE_TMEM_UNITS];
   uint32_t cell[PE_TMEM_LANES][PE_TMEM_COLUMNS];
 } pe_tmem;
 
@@ -22,6 +24,10 @@ void pe_tmem_reset(pe_tmem *memory);
 /* A fault of that lane unless such columns of a memory are all allocated. `address` has the lane in the upper 16 bits and the first
  * column in the lower ones. */
 void pe_tmem_expect(pe_warp *w, uint32_t pos, int32_t lane, const pe_tmem *memory, uint32_t address, uint32_t columns);
+
+/* Tell the observer of an access of some columns of a lane by a lane of the warp, or by all: -1. `each`: pe_columns_event. */
+void pe_tmem_tell(pe_warp *w, uint32_t pos, int32_t by, pe_tmem *memory, uint32_t kind, uint32_t lane, uint32_t column,
+                  uint32_t count, bool each);
 
 /* That of a CTA, made if there is none yet. */
 pe_tmem *pe_tmem_of(pe_warp *w, uint32_t pos, pe_cta *cta);

@@ -9,11 +9,13 @@ enum { LINE_WORDS = 4 };
 static uint32_t rows_at_once(const pe_tmem_copy_site *site) { return site->rows < TILE ? site->rows : TILE; }
 
 /* The rows of a tile go to a column of lines. */
-static void store(const pe_tmem_copy_site *site, pe_tmem *memory, uint32_t row, uint32_t to, const pe_halves *tile) {
+static void store(pe_warp *w, const pe_tmem_copy_site *site, pe_tmem *memory, uint32_t row, uint32_t to,
+                  const pe_halves *tile) {
   for (uint32_t copy = 0; copy < site->copies; copy++)
     for (uint32_t i = 0; i < rows_at_once(site); i++) {
       uint32_t lane = (to >> 16) + (row + i) * site->every + (row >= site->rows / 2 ? site->behind : 0) + copy * site->apart;
       memcpy(&memory->cell[lane][to & 0xffff], tile->at[i], sizeof tile->at[i]);
+      if (memory->told) pe_tmem_tell(w, site->pos, -1, memory, PE_WRITE, lane, to & 0xffff, LINE_WORDS, false);
     }
 }
 
@@ -24,7 +26,7 @@ static void copy(pe_warp *w, const pe_tmem_copy_site *site, const pe_shared_matr
       pe_halves tile = {{{0}}};
       pe_read_rows(w, site->pos, from, row / TILE, line, rows_at_once(site), &tile);
       pe_spread_tile(&tile, site->bits);
-      store(site, memory, row, to + line * LINE_WORDS, &tile);
+      store(w, site, memory, row, to + line * LINE_WORDS, &tile);
     }
 }
 

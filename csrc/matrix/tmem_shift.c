@@ -8,10 +8,20 @@
 
 enum { WARP_LANES = 32, MOVED = 8 /* columns */ };
 
+/* Of columns of a lane, what an observer keeps becomes what it keeps of those behind. */
+static void move_bits(pe_tmem *memory, uint32_t lane, uint32_t column) {
+  for (uint32_t i = column; i < column + MOVED; i++) {
+    uint32_t *to = &memory->written[lane][i / PE_TMEM_UNIT], bit = 1u << i % PE_TMEM_UNIT;
+    *to = (*to & ~bit) | (memory->written[lane + 1][i / PE_TMEM_UNIT] & bit);
+  }
+}
+
 void pe_tmem_move_rows(pe_tmem *memory, uint32_t column) {
-  for (uint32_t lane = 0; lane < PE_TMEM_LANES; lane++)
-    if (lane % WARP_LANES != WARP_LANES - 1)
-      memcpy(&memory->cell[lane][column], &memory->cell[lane + 1][column], MOVED * sizeof memory->cell[0][0]);
+  for (uint32_t lane = 0; lane < PE_TMEM_LANES; lane++) {
+    if (lane % WARP_LANES == WARP_LANES - 1) continue;
+    memcpy(&memory->cell[lane][column], &memory->cell[lane + 1][column], MOVED * sizeof memory->cell[0][0]);
+    if (memory->told) move_bits(memory, lane, column);
+  }
 }
 
 void pe_tmem_shift(pe_warp *w, uint32_t pos, uint32_t ctas, uint32_t mask, const uint32_t *at) {
