@@ -51,6 +51,7 @@ Options = Mapping[str, str | int | bool]
 FilePath = str | os.PathLike[str]
 MAX_OPT = 3
 YES_OR_NO = (int, np.bool_)  # what may say yes or no
+CONFIG = ffi.typeof("pe_config *")
 MAX_PREPARED = 256  # grids and blocks of a module that are remembered
 
 
@@ -484,7 +485,7 @@ class _Ready:
         ended = self.engine.watch(module.program, info.name, prepared.shape.block, self.code)
         run = self.engine.runs(loaded)(device.arena, module.origin(info.name), self.printf, stop)
         try:
-            start, config = prepared.start(resident, self.code), ffi.new("pe_config *")
+            start, config = prepared.start(resident, self.code), ffi.new(CONFIG)
             start.buffer = data = ffi.from_buffer(params)
             start.dynamic_shared, start.cooperative, start.surfaces = self.shared, self.cooperative, surfaces.pointer
             start.waited, start.cluster = True, self.cluster
@@ -502,7 +503,7 @@ class _Ready:
             if checks is not None:
                 checks.collect()
         done.surface_drops, done.format_mismatches = surfaces.dropped, surfaces.format_mismatches
-        done.counts = {**host.counts(surfaces), **found}
+        done.counts = host.counts(surfaces) | found
         return done, launched
 
     def child(self, child: Child) -> _Ready:
@@ -540,6 +541,8 @@ class _Launch:
         """Launch, and then what the kernel has launched, one after another, each with all that it launches itself."""
         begun = time.monotonic()
         done, launched = self.ready.run(params, self.timeout, stop)
+        if not launched:
+            return done
         waiting = [(self.ready, child) for child in reversed(launched)]
         while waiting:
             parent, child = waiting.pop()

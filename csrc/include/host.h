@@ -201,9 +201,15 @@ size_t pe_launch_output(pe_launch *launch, char *buffer, size_t size);
 /* After the end only.  Until it is destroyed, a launch keeps its windows, which faults may name. */
 void pe_launch_result(pe_launch *launch, pe_record *record, pe_counters *counters); /* record: or NULL */
 
+/* A launch that is waited for: what the kernel finds in %gridid, and the result. */
+typedef struct pe_waited {
+  pe_launch *launch;
+  uint64_t number;
+  pe_counters counters;
+} pe_waited;
+
 /* Start as pe_launch_start does, wait up to `milliseconds`, and tell the result, which is zeros if it has not ended. */
-int pe_launch_run(pe_arena *arena, const pe_config *config, uint32_t milliseconds, pe_launch **launch,
-                  pe_counters *counters);
+int pe_launch_run(pe_arena *arena, const pe_config *config, uint32_t milliseconds, pe_waited *waited);
 
 /* How many stands there are, of launches whose warps have turns of their own, and the first PE_MOST_STANDS. */
 uint32_t pe_launch_stands(const pe_launch *launch, pe_stand *out);
@@ -211,6 +217,7 @@ void pe_launch_destroy(pe_launch *launch);
 
 /* Stop a launch if there is one, wait for its threads to leave it, and destroy it: all in one call, which no interrupt cuts. */
 void pe_launch_end(pe_launch **launch);
+void pe_waited_end(pe_waited *waited);
 
 /* Start a thread that nobody joins. As the pool's, it takes no signals but those of its own making. 0, or an errno value. */
 typedef void *pe_thread_function(void *argument);

@@ -376,11 +376,12 @@ void pe_launch_result(pe_launch *launch, pe_record *record, pe_counters *counter
   };
 }
 
-int pe_launch_run(pe_arena *arena, const pe_config *config, uint32_t milliseconds, pe_launch **out, pe_counters *counters) {
-  int error = pe_launch_start(arena, config, out);
+int pe_launch_run(pe_arena *arena, const pe_config *config, uint32_t milliseconds, pe_waited *waited) {
+  int error = pe_launch_start(arena, config, &waited->launch);
   if (error) return error;
-  *counters = (pe_counters){0};
-  if (pe_launch_wait(*out, milliseconds)) pe_launch_result(*out, NULL, counters);
+  waited->number = pe_launch_number(waited->launch);
+  waited->counters = (pe_counters){0};
+  if (pe_launch_wait(waited->launch, milliseconds)) pe_launch_result(waited->launch, NULL, &waited->counters);
   return 0;
 }
 
@@ -405,5 +406,7 @@ void pe_launch_end(pe_launch **launch) {
   pe_launch_destroy(*launch);
   *launch = NULL;
 }
+
+void pe_waited_end(pe_waited *waited) { pe_launch_end(&waited->launch); }
 
 struct pe_su_context *pe_launch_surfaces(const pe_warp *w) { return w->launch->config.surfaces; }

@@ -23,6 +23,7 @@ from ptxemu.text.errors import Error, Fault, InputError, LaunchTimeout
 from ptxemu.text.symbols import plain_name
 
 PE_OK = int(lib.PE_OK)
+WAITED, COUNTERS = ffi.typeof("pe_waited *"), ffi.typeof("pe_counters *")
 SLICE_MS = 50  # how long a wait may keep Python from seeing Ctrl-C
 OUTPUT_BYTES = 1 << 16
 CHUNKS = 16  # of so many bytes, between two looks at the clock
@@ -129,21 +130,20 @@ class Run:
         """
         started = time.monotonic()
         memory = self.arena.handle
-        slot = _slot((memory, config, keeps))
+        waited = _waited((memory, config, keeps))
         deadline = None if timeout is None else started + timeout
-        counters = ffi.new("pe_counters *")
         try:
-            if error := lib.pe_launch_run(memory, config, _slice(deadline), slot, counters):
+            if error := lib.pe_launch_run(memory, config, _slice(deadline), waited):
                 self.refuse(error, config)
-            handle = slot[0]
-            self.grid_id = lib.pe_launch_number(handle)
+            handle, counters = waited.launch, waited.counters
+            self.grid_id = waited.number
             timed_out = not counters.ended and self._wait(handle, config, deadline)
             if not counters.ended or counters.output:
                 self.drain(handle, final=True)
-                lib.pe_launch_result(handle, ffi.NULL, counters)
+                lib.pe_launch_result(handle, ffi.NULL, ffi.addressof(waited, "counters"))
             return self.result(handle, config, counters, time.monotonic() - started, timeout if timed_out else None)
         finally:
-            ffi.release(slot)
+            ffi.release(waited)
 
     def refuse(self, error: int, config: Any) -> NoReturn:
         """Raise what an errno value says of the start of a launch."""
@@ -194,14 +194,14 @@ class Run:
     def result(self, handle: Any, config: Any, counters: Any, seconds: float, timeout: float | None) -> LaunchResult:
         """What became of a launch that has ended, of which C has told ``counters``; raises what it ended with."""
         if counters.kind != PE_OK or counters.orphaned or timeout is not None or self._is_stopped:
-            self._raise_failure(handle, config, counters, timeout)
+            self._raise_failure(handle, config, timeout)
         if counters.no_memory:
             raise InputError(f"out of device memory for the stacks of `{self.kernel_name}`")
         return LaunchResult(seconds, counters.ctas, counters.workers, counters.output_dropped)
 
-    def _raise_failure(self, handle: Any, config: Any, counters: Any, timeout: float | None) -> None:
+    def _raise_failure(self, handle: Any, config: Any, timeout: float | None) -> None:
         """Raise what a launch ended with, if it did not end well."""
-        record = ffi.new("pe_record *")
+        record, counters = ffi.new("pe_record *"), ffi.new(COUNTERS)
         lib.pe_launch_result(handle, record, counters)
         if counters.orphaned:
             raise Error(f"the process was forked while `{self.kernel_name}` ran: the launch goes on in the parent alone")
@@ -240,17 +240,19 @@ class _Output:
 class _End(partial[None]):
     """The call that ends a launch, and what that launch uses until then."""
 
-    keeps: object = None
+    __slots__ = ("keeps",)
+    keeps: object
 
 
-def _slot(keeps: object) -> Any:
-    """A place for a launch, which is ended when the place is released or, at the latest, when nothing refers to it any more.
+def _waited(keeps: object) -> Any:
+    """A place for a launch, a ``pe_waited``. The launch is ended when the place is released or, at the latest, when nothing refers
+    to it any more.
 
     That is one call of C in either case: a signal handler that raises can come before or after it, but not within.
     """
-    end = _End(lib.pe_launch_end)
+    end = _End(lib.pe_waited_end)
     end.keeps = keeps
-    return ffi.gc(ffi.new("pe_launch **"), end)
+    return ffi.gc(ffi.new(WAITED), end)
 
 
 def blocks_of(config: Any) -> int:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ptxemu._runtime import CData
 
 
+START = ffi.typeof("pe_start *")
+
+
 class Prepared:
     """What launches of a kernel with one grid and one block have in common."""
 
@@ -35,4 +38,4 @@ class Prepared:
         if made is None or made[0] is not code:
             native = code.facts.native()
             made = self._made = (code, native, resident.start(self.facts, self.shape, native))
-        return ffi.new("pe_start *", made[2][0])
+        return ffi.new(START, made[2][0])

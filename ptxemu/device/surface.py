@@ -304,6 +304,7 @@ POLICY_FIELDS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "float_to_uint": ("float_to_uint", ("normalised", "integer")),
 }
 DEFAULT = SurfacePolicy()
+CONTEXT = ffi.typeof("pe_su_context *")
 
 
 class SurfaceContext:
@@ -320,18 +321,20 @@ class SurfaceContext:
         """Another one that knows the same and has counted nothing."""
         made = SurfaceContext.__new__(SurfaceContext)
         made.table, made.policy = self.table, self.policy
-        made.pointer = ffi.new("pe_su_context *", self.pointer[0])
+        made.pointer = ffi.new(CONTEXT, self.pointer[0])
         return made
 
     @property
     def dropped(self) -> int:
         """Accesses dropped because of a bad handle."""
-        return int(self.pointer.dropped)
+        dropped: int = self.pointer.dropped
+        return dropped
 
     @property
     def format_mismatches(self) -> int:
         """Reductions whose signedness the format does not give; they were unsigned."""
-        return int(self.pointer.format_mismatches)
+        mismatches: int = self.pointer.format_mismatches
+        return mismatches
 
     def count(self, place: int) -> int:
         """What the program's dialect has counted there."""

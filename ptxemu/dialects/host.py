@@ -29,6 +29,8 @@ class Host:
 
     def counts(self, surfaces: SurfaceContext) -> dict[str, Count]:
         """The counters after a launch."""
+        if not self.counters:
+            return {}
         return {name: Count(surfaces.count(place), text) for name, (place, text) in self.counters.items()}
 
 
