@@ -30,7 +30,7 @@ static uint32_t lane_of(const pe_tensor_product *p, uint32_t address, uint32_t r
 static pe_tmem *memory_of(const pe_tensor_product *p) { return p->cta[p->side].memory; }
 
 /* Tell of columns of a lane that it reads or writes. */
-static void tell(const pe_tensor_product *p, uint32_t kind, uint32_t lane, uint32_t column, uint32_t count, bool each) {
+PE_INLINE void tell(const pe_tensor_product *p, uint32_t kind, uint32_t lane, uint32_t column, uint32_t count, bool each) {
   pe_tmem *memory = memory_of(p);
   if (memory->told) pe_tmem_tell(p->w, p->site->pos, p->lane, memory, kind, lane, column, count, each);
 }
@@ -119,10 +119,10 @@ static bool stays(const pe_tensor_product *p, uint32_t row) {
 }
 
 /* The first of so many columns in which a row's sums of the panel are, which are read or written. */
-static uint32_t *row_of(const pe_tensor_product *p, uint32_t kind, uint32_t row, uint32_t first, uint32_t count) {
+PE_INLINE uint32_t *row_of(const pe_tensor_product *p, uint32_t kind, uint32_t row, uint32_t first, uint32_t count) {
   uint32_t before = p->spread ? 0 : p->panel * pe_tensor_product_width(p);
   uint32_t lane = lane_of(p, p->at, row), column = (p->at & 0xffff) + before + first;
-  if (!stays(p, row)) tell(p, kind, lane, column, count, true);
+  if (memory_of(p)->told && !stays(p, row)) tell(p, kind, lane, column, count, true);
   return &memory_of(p)->cell[lane][column];
 }
 

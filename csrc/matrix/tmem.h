@@ -27,7 +27,7 @@ void pe_tmem_expect(pe_warp *w, uint32_t pos, int32_t lane, const pe_tmem *memor
 
 /* Tell the observer of an access of some columns of a lane by a lane of the warp, or by all: -1. `each`: pe_columns_event. */
 void pe_tmem_tell(pe_warp *w, uint32_t pos, int32_t by, pe_tmem *memory, uint32_t kind, uint32_t lane, uint32_t column,
-                  uint32_t count, bool each);
+                  uint32_t count, bool each) __attribute__((cold));
 
 /* That of a CTA, made if there is none yet. */
 pe_tmem *pe_tmem_of(pe_warp *w, uint32_t pos, pe_cta *cta);
