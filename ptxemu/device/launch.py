@@ -245,8 +245,8 @@ class _End(partial[None]):
 
 
 def _waited(keeps: object) -> Any:
-    """A place for a launch, a ``pe_waited``. The launch is ended when the place is released or, at the latest, when nothing refers
-    to it any more.
+    """A place for a launch, a ``pe_waited``. The launch is ended when the place is released or, at the latest, when nothing
+    refers to it any more.
 
     That is one call of C in either case: a signal handler that raises can come before or after it, but not within.
     """
