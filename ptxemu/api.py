@@ -503,7 +503,7 @@ class _Ready:
             if checks is not None:
                 checks.collect()
         done.surface_drops, done.format_mismatches = surfaces.dropped, surfaces.format_mismatches
-        done.counts = host.counts(surfaces) | found
+        done.counts = {**host.counts(surfaces), **found}
         return done, launched
 
     def child(self, child: Child) -> _Ready:
