@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ptxemu.process.cuda import library_path
 from tests.clients.environment import CLIENTS, packages_of, python_of
-from tests.clients.nvcc import compiled, report, run
+from tests.clients.nvcc import compiled, report, run, written_smaller
 
 BUILD = CLIENTS / "cuda-samples"
 SECONDS = 240
@@ -220,19 +220,8 @@ def sources_of(samples: Path, name: str) -> list[Path]:
     found = sorted(path for pattern in ("*.cu", "*.cpp", "*.c") for path in folder.rglob(pattern) if path not in loaded)
     if any("helper_multiprocess.h" in path.read_text(errors="replace") for path in found):
         found.append(samples / "Common" / "helper_multiprocess.cpp")
-    return [written_smaller(path, SMALLER[name]) for path in found] if name in SMALLER else found
-
-
-def written_smaller(path: Path, changes: dict[str, str]) -> Path:
-    """A copy of a source file with other sizes."""
-    text = path.read_text()
-    for old, new in changes.items():
-        text = text.replace(old, new)
-    copy = BUILD / f"{path.parent.name}.sources" / path.name
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    if not copy.exists() or copy.read_text() != text:
-        copy.write_text(text)
-    return copy
+    copies = BUILD / f"{folder.name}.sources"
+    return [written_smaller(path, SMALLER[name], copies / path.name) for path in found] if name in SMALLER else found
 
 
 def build(samples: Path, name: str) -> Path:

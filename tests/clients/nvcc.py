@@ -62,6 +62,17 @@ def compiled(
     return program
 
 
+def written_smaller(path: Path, changes: Mapping[str, str], copy: Path) -> Path:
+    """A copy of a source file with other sizes."""
+    text = path.read_text(errors="replace")
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if not copy.exists() or copy.read_text(errors="replace") != text:
+        copy.write_text(text)
+    return copy
+
+
 def run(command: Sequence[str | Path], folder: Path, limit: float) -> Run:
     """Runs a program on ptxemu's libraries; raises TimeoutExpired after ``limit`` seconds."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
