@@ -172,7 +172,7 @@ void pe_init_block(pe_init *init, const pe_warp *w) {
   if (w->local_size) set_unset(init, w->local_base - init->base, local);
   if (!w->ranges) return;
   *pe_shared_range(w) = (pe_range){0};
-  *pe_blank_bits_of(w) = (pe_blank_bits){(uint64_t)(uintptr_t)init->unset, w->shared_base - init->base};
+  *pe_blank_bits_of(w) = (pe_blank_bits){0, w->shared_base - init->base};
 }
 
 /* ---- what is told ---- */
@@ -309,6 +309,10 @@ void pe_init_keep_shared(const pe_init *init, const pe_warp *w, uint64_t address
   pe_range around, *kept = pe_shared_range(w);
   keep_around(init, &around, low + address, low, low + w->shared_size);
   if (around.size > kept->size) *kept = around;
+}
+
+void pe_init_show_bits(const pe_init *init, const pe_warp *w) {
+  pe_blank_bits_of(w)->bits = (uint64_t)(uintptr_t)init->unset;
 }
 
 static void keep_range(pe_checker *checker, const pe_warp *w, const pe_memory_event *e, uint64_t address) {

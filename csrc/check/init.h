@@ -42,5 +42,7 @@ void pe_init_launch_ended(pe_init *init);
 
 /* Keep what is written around an address of shared memory, of which compiled code need not tell, then. */
 void pe_init_keep_shared(const pe_init *init, const pe_warp *w, uint64_t address);
+/* There are blanks between what is read in the CTA's shared memory: compiled code looks for itself where it reads patterns. */
+void pe_init_show_bits(const pe_init *init, const pe_warp *w);
 
 #endif

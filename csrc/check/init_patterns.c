@@ -40,18 +40,29 @@ static bool runs_pass(const pe_checker *checker, const pe_warp *w, const pe_patt
   return true;
 }
 
+/* What is written around the word of a lane; and if that has not all of the pattern, code may look at the words. */
+static void keep(const pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint64_t base, uint32_t lane) {
+  pe_init_keep_shared(&checker->init, w, pe_pattern_address(site, base, lane));
+  const pe_range *kept = pe_shared_range(w);
+  uint64_t first = w->shared_base + ((base + site->low) & (site->narrow ? UINT32_MAX : UINT64_MAX)) - kept->first;
+  if (!pe_within(first, site->span, kept->size)) pe_init_show_bits(&checker->init, w);
+}
+
 bool pe_init_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
   bool writes = site->kind & PE_WRITE, blanks = checker->checks & PE_CHECK_INIT;
   if (site->space != PE_SHARED || (writes && site->kind & PE_READ)) return false;
-  if (mask == PE_ALL_LANES && site->width == 1 && !writes && blanks && site->size <= PE_INIT_LARGEST)
-    return all_pass(checker, w, site, base);
+  bool reads = blanks && !writes;
+  if (mask == PE_ALL_LANES && site->width == 1 && reads && site->size <= PE_INIT_LARGEST) {
+    if (!all_pass(checker, w, site, base)) return false;
+    if (w->ranges) keep(checker, w, site, base, 0);
+    return true;
+  }
   if (mask != PE_ALL_LANES) {
     PE_FOR_LANES(lane, mask)
       if (!passes(checker, w, writes, pe_pattern_address(site, base, lane), site->size, site->size)) return false;
   } else if (!runs_pass(checker, w, site, base)) {
     return false;
   }
-  if (blanks && !writes && w->ranges)
-    pe_init_keep_shared(&checker->init, w, pe_pattern_address(site, base, (uint32_t)__builtin_ctz(mask)));
+  if (reads && w->ranges) keep(checker, w, site, base, (uint32_t)__builtin_ctz(mask));
   return true;
 }

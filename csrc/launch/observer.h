@@ -116,7 +116,8 @@ enum {
   PE_RANGE_ALIGN = 32
 };
 
-/* A bit for each byte of memory, set where nobody has written it; and which of them is that of the first byte of shared memory. */
+/* A bit for each byte of memory, set where nobody has written it, or 0: code does not look there; and which of them is that of the
+ * first byte of shared memory. */
 typedef struct pe_blank_bits {
   uint64_t bits, first;
 } pe_blank_bits;

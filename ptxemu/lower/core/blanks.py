@@ -21,14 +21,15 @@ def can_be_seen(ctx: Context, found: Access) -> bool:
 
 
 def reads_none(ctx: Context, found: Access) -> str:
-    """i1: all words of a pattern are in shared memory, and somebody has written them."""
-    return ctx.when(pattern_test(ctx, found.span), lambda: [_all_written(ctx, found)], lambda: ["false"], ["i1"])[0]
-
-
-def _all_written(ctx: Context, found: Access) -> str:
-    assert found.shape is not None
+    """i1: all words of a pattern are in shared memory, and it is seen that somebody has written them."""
     place = ctx.scalar.bin("add", "i64", ctx.field("ranges"), str(int(lib.PE_BLANK_BITS) * ffi.sizeof("pe_range")))
     table, first = (_field(ctx, place, name) for name in ("bits", "first"))
+    looks = ctx.scalar.bin("and", "i1", ctx.scalar.icmp("ne", "i64", table, "0"), pattern_test(ctx, found.span))
+    return ctx.when(looks, lambda: [_all_written(ctx, found, table, first)], lambda: ["false"], ["i1"])[0]
+
+
+def _all_written(ctx: Context, found: Access, table: str, first: str) -> str:
+    assert found.shape is not None
     start = ctx.scalar.bin("add", "i64", first, found.base)
     bits = ctx.scalar.bin("add", "i64", table, ctx.scalar.bin("shl", "i64", ctx.scalar.bin("lshr", "i64", start, "5"), "2"))
     rest = ctx.splat("i32", ctx.scalar.cast("trunc", "i64", ctx.scalar.bin("and", "i64", start, str(BITS - 1)), "i32"))
