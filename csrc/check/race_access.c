@@ -35,20 +35,14 @@ PE_WIDEST PE_UNWATCHED static bool passes_as_run(pe_race_use *u, uint32_t mask) 
 
 /* ---- lanes with a byte or two each ---- */
 
-/* Words that lanes side by side have together. */
-typedef struct row {
-  uint64_t word;
-  uint32_t count, lane, each; /* of the first one, and of each so many */
-} row;
-
 /* The whole words of lanes that have their bytes side by side; false: there are none, or too few. */
-static bool row_of(pe_race_use *u, uint32_t mask, row *out) {
+static bool row_of(pe_race_use *u, uint32_t mask, pe_race_row *out) {
   const pe_memory_event *e = u->event;
   uint32_t lane = (uint32_t)__builtin_ctz(mask), behind = mask >> lane, lanes = (uint32_t)__builtin_popcount(mask);
-  uint32_t each = (uint32_t)(4 / e->size), before = (uint32_t)((0 - e->address[lane]) % 4 / e->size);
+  uint32_t log2 = e->size == 2, each = 4u >> log2, before = (uint32_t)((0 - e->address[lane]) % 4) >> log2;
   if (behind & (behind + 1) || lanes < before + 2 * each) return false;
-  if (e->address[lane] % e->size || !pe_in_step(mask, e->address, e->size)) return false;
-  *out = (row){.lane = lane + before, .each = each, .count = (lanes - before) / each};
+  if (e->address[lane] & (e->size - 1) || !pe_in_step(mask, e->address, e->size)) return false;
+  *out = (pe_race_row){.lane = lane + before, .each = each, .count = (lanes - before) >> (2 - log2)};
   bool shared;
   if (!pe_race_locate(u->w, e, out->lane, 4ull * out->count, &out->word, &shared)) return false;
   if (shared && !pe_within(out->word - u->w->cluster_base, 4ull * out->count, u->w->cluster_bytes)) return false;
@@ -56,31 +50,10 @@ static bool row_of(pe_race_use *u, uint32_t mask, row *out) {
   return pe_race_one_chunk(u, out->word, out->word + 4ull * out->count - 1);
 }
 
-PE_INLINE bool any_is_split(const pe_stamp *stamps, uint32_t count) {
-  bool any = false;
-  for (uint32_t i = 0; i < count; i++) any |= stamps[i] == PE_STAMP_SPLIT;
-  return any;
-}
-
-/* Whether nothing is wrong with a row; its stamps are left, then. */
-PE_WIDEST PE_UNWATCHED static bool row_passes(const pe_race_use *u, const row *r) {
-  pe_stamp *own = pe_race_own_stamps(u, r->word);
-  const pe_stamp *others = pe_race_other_stamps(u, r->word);
-  pe_stamp first = pe_stamp_of_row(u->stamp + r->lane * PE_STAMP_LANE, u->event->size), step = r->each * PE_STAMP_LANE;
-  pe_trail t = {first + *(const pe_stamps *)pe_lanes_of_words[0].of * step, PE_STAMPS * step};
-  if (!own || (others && !pe_all_harmless(&u->harmless, t, r->count, others))) return false;
-  if (u->writes ? !pe_all_harmless(&u->harmless, t, r->count, own) : any_is_split(own, r->count)) return false;
-  if (u->writes)
-    pe_leave_stamps(t, r->count, own);
-  else if (u->shared || !pe_all_stay(u->code, r->count, own))
-    pe_leave_reads(t, r->count, own);
-  return true;
-}
-
 /* The lanes with which something may be wrong, or whose words are not wholly those of the row. */
 static uint32_t look_at_row(pe_race_use *u, uint32_t mask) {
-  row r;
-  if (!row_of(u, mask, &r) || !row_passes(u, &r)) return mask;
+  pe_race_row r;
+  if (!row_of(u, mask, &r) || !pe_race_rows_pass(u, &r)) return mask;
   return mask & ~(PE_ALL_LANES >> (PE_WARP_LANES - r.count * r.each) << r.lane);
 }
 
@@ -140,10 +113,11 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   if (u.harmless.strong && u.writes) u.release = pe_order_release(&checker->race.order, u.b, w->warpid);
   if (u.harmless.strong)
     mask = one_of_all(&u, mask);
+  else if (pe_race_may_be_row(&u))
+    mask = look_at_row(&u, mask);
   else if (!u.proxied && passes_as_run(&u, mask))
     return;
   uint32_t lanes = mask;
-  if (pe_race_may_be_row(&u)) mask = look_at_row(&u, mask);
   if (!u.proxied && mask) mask = pe_race_look_at_words(&u, mask);
   if (mask) visit(&u, mask); /* what it does waits for all stamps that the lanes have left */
   if (u.harmless.strong && event->kind & PE_READ) follow(&u, lanes);

@@ -220,6 +220,12 @@ pe_stamp *pe_race_split(pe_race *race, uint32_t table, uint64_t word, pe_stamp b
 pe_stamp pe_race_of_byte(pe_race *race, uint32_t table, uint64_t word, pe_stamp all, uint32_t byte);
 /* Lanes from one on have a word together, in a plain access of a byte, or two, each: leave their stamp if none that is there matters. */
 bool pe_race_row_passes(const pe_race_use *u, uint32_t lane, uint64_t word);
+/* Words side by side in one chunk, `each` lanes to a word from one on: the same of all of them, whatever the event is. */
+typedef struct pe_race_row {
+  uint64_t word;
+  uint32_t count, lane, each;
+} pe_race_row;
+bool pe_race_rows_pass(const pe_race_use *u, const pe_race_row *r);
 
 /* ---- race_words.c ---- */
 

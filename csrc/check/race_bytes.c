@@ -1,6 +1,6 @@
 /* race_bytes.c: the checker `race` (race.c) at words whose bytes several threads have: of each byte the last write and the last read,
  * beside the stamp of the word, which says so. Where lanes of a warp have one byte after another, the word's stamp is enough. */
-#include "race_access.h"
+#include "race_runs.h"
 
 enum { BYTES = 4 };
 
@@ -64,5 +64,25 @@ bool pe_race_row_passes(const pe_race_use *u, uint32_t lane, uint64_t word) {
   if (u->writes ? !none_matters(u, table, word, before, row) : before == PE_STAMP_SPLIT) return false;
   if (others && !none_matters(u, other, word, __atomic_load_n(others, __ATOMIC_ACQUIRE), row)) return false;
   __atomic_store_n(own, u->writes ? row : pe_stamp_behind(before, row), __ATOMIC_RELAXED);
+  return true;
+}
+
+PE_INLINE bool any_is_split(const pe_stamp *stamps, uint32_t count) {
+  bool any = false;
+  for (uint32_t i = 0; i < count; i++) any |= stamps[i] == PE_STAMP_SPLIT;
+  return any;
+}
+
+PE_WIDEST PE_UNWATCHED bool pe_race_rows_pass(const pe_race_use *u, const pe_race_row *r) {
+  pe_stamp *own = pe_race_own_stamps(u, r->word);
+  const pe_stamp *others = pe_race_other_stamps(u, r->word);
+  pe_stamp first = pe_stamp_of_row(u->stamp + r->lane * PE_STAMP_LANE, 4 / r->each), step = r->each * PE_STAMP_LANE;
+  pe_trail t = {first + *(const pe_stamps *)pe_lanes_of_words[0].of * step, PE_STAMPS * step};
+  if (!own || (others && !pe_all_harmless(&u->harmless, t, r->count, others))) return false;
+  if (u->writes ? !pe_all_harmless(&u->harmless, t, r->count, own) : any_is_split(own, r->count)) return false;
+  if (u->writes)
+    pe_leave_stamps(t, r->count, own);
+  else if (u->shared || !pe_all_stay(u->code, r->count, own))
+    pe_leave_reads(t, r->count, own);
   return true;
 }

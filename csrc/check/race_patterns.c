@@ -17,6 +17,14 @@ static bool some_pass(const pe_race_use *u, const pe_pattern_site *site, uint32_
   return !pe_race_look_in_shared(u, mask, address, site->size / 4);
 }
 
+/* All lanes with a byte or two each, side by side. */
+static bool row_passes(pe_race_use *u, const pe_pattern_site *site, uint64_t base) {
+  uint64_t address = pe_pattern_address(site, base, 0);
+  uint32_t each = 4u >> (site->size == 2);
+  if (!place(u, site->space, PE_WARP_LANES * site->size, &address)) return false;
+  return pe_race_rows_pass(u, &(pe_race_row){.word = address, .count = PE_WARP_LANES / each, .each = each});
+}
+
 PE_WIDEST PE_UNWATCHED bool pe_race_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site,
                                             uint32_t mask, uint64_t base) {
   pe_race_use u;
@@ -24,8 +32,10 @@ PE_WIDEST PE_UNWATCHED bool pe_race_pattern(pe_checker *checker, const pe_warp *
   if (!pe_race_reached(site->space) || pe_quiet_pattern(checker, w, site, mask, base)) return true;
   bool in_shared = site->space == PE_SHARED && !pe_order_block_of(w)->clustered,
        runs = mask == PE_ALL_LANES && site->width > 1;
+  if (site->size < 4 && (one || mask != PE_ALL_LANES || site->width != PE_WARP_LANES || checker->race.scoped)) return false;
   if (site->kind & PE_STRONG || (one && writes) || site->space == PE_GENERIC || !(runs || in_shared)) return false;
   if (!pe_race_begin(&u, checker, w, site->pos, site->kind, 0, site->space)) return true;
+  if (site->size < 4) return row_passes(&u, site, base);
   if (!runs) return some_pass(&u, site, mask, base);
   uint64_t size = one ? site->size : site->width * site->size;
   uint32_t each = one ? PE_ALL_OF_ONE : (uint32_t)__builtin_ctz(site->size / 4), last = one ? site->width - 1 : 0;

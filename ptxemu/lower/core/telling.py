@@ -32,7 +32,7 @@ from ptxemu.lower.core.runs import expected, groups_within, rows_within
 from ptxemu.lower.core.shared_log import Listing, listed_together
 from ptxemu.lower.core.site import Value, site_literal, site_type
 
-WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of together
+PARTS_OF_WORDS, WHOLE_WORDS = (1, 2), (4, 8, 16)  # sizes of elements that observers are told of together
 RANGE_BYTES = ffi.sizeof("pe_range")
 
 PATTERN_SITE = "pe_pattern_site"
@@ -141,6 +141,7 @@ def _stamped(ctx: Context, found: Access) -> Test:
     stamping = _stamping(ctx, found)
     passes = stamping.passes if stamping is not None else _fails
     listed = found.space == "shared" and found.kind in (lib.PE_READ, lib.PE_WRITE) and not found.strong and ctx.sites_last
+    listed = listed and found.size in WHOLE_WORDS
     site = _pattern_site(ctx, found) if listed else None
     if site is None:
         return passes
@@ -214,8 +215,8 @@ def _told(ctx: Context, found: Access, values: Values) -> str:
 
 
 def _pattern_site(ctx: Context, found: Access) -> str | None:
-    """What is constant about a pattern of whole words; None if it is none."""
-    if found.shape is None or found.bytes is None or found.size not in WHOLE_WORDS or ctx.checking:
+    """What is constant about a pattern; None if it is none."""
+    if found.shape is None or found.bytes is None or found.size not in (*PARTS_OF_WORDS, *WHOLE_WORDS) or ctx.checking:
         return None
     if is_half(found.address.base, found.space):
         return None
