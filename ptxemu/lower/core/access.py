@@ -62,6 +62,7 @@ class Access:
     The lanes of ``mask`` read, write or update (``kind``: PE_READ ...) ``bytes`` bytes each, None if only the execution tells
     how many.  ``safe``: known to be aligned and in range without a test.  ``made``: what makes ``base`` and ``narrow``, which
     costs nothing a second time, or only where it is needed.  ``grouped``: the address has one base for each group of lanes.
+    ``admitted``: an i1 that is set if an observer need not be told, for which all of a pattern must be in range; or "".
     """
 
     op: Op
@@ -74,6 +75,7 @@ class Access:
     shape: Shape | None
     safe: bool = False
     grouped: bool = False
+    admitted: str = ""
 
     @property
     def base(self) -> str:

@@ -55,6 +55,7 @@ def admit(ctx: Context, found: Access, values: Values = lambda: "null") -> bool:
     usual = _unseen(ctx, found, tests)
     (bits,) = ctx.when(usual, lambda: [ctx.bits_of(found.mask)], lambda: [_told(ctx, found, values)], [f"i{LANES}"], likely=True)
     found.mask = ctx.mask_from_bits(bits)
+    found.admitted = usual
     return True
 
 

@@ -251,11 +251,18 @@ def _all_or_none(ctx: Context, found: Access, kind: ScalarType, count: int) -> b
 
 def _ready(ctx: Context, found: Access, all_lanes: bool) -> str:
     """i1: vector instructions may do this access of a pattern; "" if they always may."""
-    tested = "" if found.safe else pattern_test(ctx, found.span)
+    tested = "" if found.safe else _is_in_memory(ctx, found)
     if not all_lanes:
         return tested
     full = _full(ctx, found.mask)
     return ctx.scalar.bin("and", "i1", full, tested) if tested else full
+
+
+def _is_in_memory(ctx: Context, found: Access) -> str:
+    """i1: all of a pattern is, which is known of what need not be told."""
+    if not found.admitted:
+        return pattern_test(ctx, found.span)
+    return ctx.when(found.admitted, lambda: ["true"], lambda: [pattern_test(ctx, found.span)], ["i1"], likely=True)[0]
 
 
 def _full(ctx: Context, mask: str) -> str:
