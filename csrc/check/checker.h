@@ -84,7 +84,8 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
 bool pe_race_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
 /* The accesses of shared memory that are listed leave their stamps. */
 void pe_race_listed(pe_checker *checker, const pe_warp *w);
-/* List an access of shared memory, unless another one that is listed may race with it (race_claims.c). */
+/* List an access of shared memory, or a number of reads off one base, unless another one that is listed may race with it
+ * (race_claims.c). */
 bool pe_race_claim(const pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask, uint64_t base);
 void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what, uint32_t mask);
 void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how);

@@ -40,6 +40,15 @@ static bool runs_pass(const pe_checker *checker, const pe_warp *w, const pe_patt
   return true;
 }
 
+/* The same of some lanes. */
+static bool some_pass(const pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint32_t mask,
+                      uint64_t base) {
+  PE_FOR_LANES(lane, mask)
+    if (!passes(checker, w, site->kind & PE_WRITE, pe_pattern_address(site, base, lane), site->size, site->size))
+      return false;
+  return true;
+}
+
 /* What is written around the word of a lane; and if that has not all of the pattern, code may look at the words. */
 static void keep(const pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint64_t base, uint32_t lane) {
   pe_init_keep_shared(&checker->init, w, pe_pattern_address(site, base, lane));
@@ -49,20 +58,12 @@ static void keep(const pe_checker *checker, const pe_warp *w, const pe_pattern_s
 }
 
 bool pe_init_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
-  bool writes = site->kind & PE_WRITE, blanks = checker->checks & PE_CHECK_INIT;
+  bool writes = site->kind & PE_WRITE, reads = checker->checks & PE_CHECK_INIT && !writes;
   if (site->space != PE_SHARED || (writes && site->kind & PE_READ)) return false;
-  bool reads = blanks && !writes;
-  if (mask == PE_ALL_LANES && site->width == 1 && reads && site->size <= PE_INIT_LARGEST) {
-    if (!all_pass(checker, w, site, base)) return false;
-    if (w->ranges) keep(checker, w, site, base, 0);
-    return true;
-  }
-  if (mask != PE_ALL_LANES) {
-    PE_FOR_LANES(lane, mask)
-      if (!passes(checker, w, writes, pe_pattern_address(site, base, lane), site->size, site->size)) return false;
-  } else if (!runs_pass(checker, w, site, base)) {
-    return false;
-  }
-  if (reads && w->ranges) keep(checker, w, site, base, (uint32_t)__builtin_ctz(mask));
-  return true;
+  bool together = reads && site->width == 1 && site->size <= PE_INIT_LARGEST;
+  bool good = mask != PE_ALL_LANES ? some_pass(checker, w, site, mask, base)
+              : together           ? all_pass(checker, w, site, base)
+                                   : runs_pass(checker, w, site, base);
+  if (good && reads && w->ranges) keep(checker, w, site, base, (uint32_t)__builtin_ctz(mask));
+  return good;
 }

@@ -145,7 +145,8 @@ typedef struct pe_observer {
   /* Code that leaves stamps (stamp.h) is about to leave one of an access of the CTA's shared memory, in which accesses are listed that
    * have left none. */
   void (*listed)(void *context, const pe_warp *w);
-  /* Such code makes an access that is to be listed, unless another one that is may race with it.  Zero: it is not. */
+  /* Such code makes an access that is to be listed, or a number of reads off one base, whose sites lie one after another, unless
+   * another one that is may race with it.  Zero: it is not. */
   uint32_t (*claimed)(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask,
                       uint64_t base);
   /* An access of tensor memory. */
