@@ -8,12 +8,13 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu import dialects
 from ptxemu._runtime import ffi, lib
@@ -300,8 +301,7 @@ def _is_plain(extent: object) -> bool:
     return type(extent) is int or (type(extent) is tuple and all(type(item) is int for item in extent))
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(Struct, frozen=True):
     """A kernel of a module; ``kernel[grid, block](*args)`` launches it."""
 
     module: Module
@@ -341,8 +341,7 @@ class Kernel:
         return f"Kernel({self.name}({parameters}))"
 
 
-@dataclass(frozen=True, slots=True)
-class Launcher:
+class Launcher(Struct, frozen=True):
     """A kernel with its grid and block."""
 
     kernel: Kernel
@@ -432,8 +431,7 @@ class Launcher:
         return _Ready(self, engine, code, loaded, dynamic, cooperative, extents, printf)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamLauncher:
+class StreamLauncher(Struct, frozen=True):
     """A kernel with its grid, its block and the stream that it is launched in."""
 
     launcher: Launcher
@@ -459,8 +457,7 @@ class StreamLauncher:
         return self.stream.add(f"launch of `{self.launcher.kernel.name}`", launch.run)
 
 
-@dataclass(slots=True)
-class _Ready:
+class _Ready(Struct):
     """A launch that has been checked, without its arguments."""
 
     launcher: Launcher
@@ -519,8 +516,7 @@ class _Ready:
             raise InputError(f"kernel {name} has launched {child.kernel}: {error}") from None
 
 
-@dataclass(slots=True)
-class _Launch:
+class _Launch(Struct):
     """A launch with its arguments. ``args`` keeps the memory that it works on."""
 
     ready: _Ready

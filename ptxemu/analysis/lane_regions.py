@@ -8,7 +8,8 @@ has left to the second in registers, and goes through its row once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.analysis.streams import Stream, alone, closed, defined_in, read_by
 from ptxemu.analysis.uniformity import Uniformity
@@ -21,8 +22,7 @@ FARTHEST = 8
 """Blocks that may lie before the first loop."""
 
 
-@dataclass(frozen=True, slots=True)
-class LaneRegion:
+class LaneRegion(Struct, frozen=True):
     """Code that each lane can run by itself.
 
     ``blocks``: in linear order; lanes come in at the first one, and leave for ``exit``.  ``inputs``: the registers from outside

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import repeat
 from types import MappingProxyType
@@ -122,8 +121,7 @@ class Lifetimes:
         return found
 
 
-@dataclass(slots=True, frozen=True)
-class _Chain:
+class _Chain(Struct, frozen=True):
     """The loops around a block, from the outermost on: their first positions, and their last ones, negated."""
 
     firsts: list[int]

@@ -9,7 +9,8 @@ enters ``b``.  It is "may" information, so a pending block is entered through a 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.ir.dominators import Dominance, Loop, immediate_dominators, members, post_dominators, tree_intervals
 from ptxemu.ir.graph import Block, Graph
@@ -153,8 +154,7 @@ def _dominance_compact(order: list[int], preds: list[list[int]]) -> list[int]:
     return result
 
 
-@dataclass(slots=True)
-class Linear:
+class Linear(Struct):
     """The linearized control flow for one set of divergent branches.
 
     ``waiting``: the pending blocks, as a set in which bit i stands for block i in linear order.  ``tested``: blocks that an edge

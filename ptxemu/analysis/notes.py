@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.analysis.lifetimes import Lifetimes
 from ptxemu.analysis.linear import Structure
@@ -23,8 +24,7 @@ from ptxemu.passes.ssa import live_in
 from ptxemu.text.errors import InputError
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """The graph of a function, to analyse for a block shape; ``ssa`` and ``independent`` tell which scheme it is for."""
 
     function: Function

@@ -3,7 +3,7 @@ that goes into them.  In most programs that is a pointer to an array.  Nothing r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ptxemu.analysis.lane_regions import LaneRegion
 from ptxemu.analysis.trips import Makers, makers
@@ -12,8 +12,7 @@ from ptxemu.ir.graph import Block, Phi, reads
 from ptxemu.ir.ops import Reg
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """``marching``: the addresses follow from those of earlier trips."""
 
     start: Reg

@@ -9,8 +9,9 @@ followed is a register, wherever it is written.  Where several parameters may be
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cache
+
+from msgspec import Struct
 
 from ptxemu.device.module_info import POINTER_USE, Use
 from ptxemu.ir.graph import registers
@@ -107,13 +108,12 @@ class _Flow:
         return sum(map(len, self._origins.values()))
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     """What the accesses to one thing have in common."""
 
-    kinds: set[str] = field(default_factory=set)
-    elements: set[ScalarType | None] = field(default_factory=set)
-    geometries: set[str] = field(default_factory=set)
+    kinds: set[str] = set()
+    elements: set[ScalarType | None] = set()
+    geometries: set[str] = set()
     reads: bool = False
     writes: bool = False
     numeric: bool = False

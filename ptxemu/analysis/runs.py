@@ -8,8 +8,9 @@ it: code for runs tests at run time whether the addresses are as expected, so wr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise, product
+
+from msgspec import Struct
 
 from ptxemu.analysis.shape import Shape, trailing_zeros
 from ptxemu.analysis.uniformity import RULES, UNIFORM, Uniformity
@@ -24,8 +25,7 @@ CHOICES = {"min", "max", "selp"}  # instructions whose result is one of two oper
 REMAINDER = "rem"
 
 
-@dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(Struct, frozen=True):
     """Groups of ``width`` lanes, whose addresses step by ``step`` bytes: 0, or what a lane accesses."""
 
     width: int

@@ -11,8 +11,9 @@ when it fails, it sets the warp's sticky ``wrapped`` flag and keeps, lane by lan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache, lru_cache
+
+from msgspec import Struct
 
 from ptxemu.ir.ops import Op
 
@@ -20,8 +21,7 @@ MAX_OFFSET = 1 << 24  # keeps every lane of an access inside the arena's margins
 MAX_WIDENINGS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """``offsets``: one constant for each lane, relative to the base.
 
     ``zeros``: known trailing zero bits of the base; ``high``: largest possible value of any lane (as an unsigned number),

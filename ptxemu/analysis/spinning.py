@@ -13,7 +13,7 @@ may write what is awaited, the kernel needs the scheme in which lanes progress i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from ptxemu.analysis.linear import Linear, Structure
 from ptxemu.ir.convergence import meets_all
@@ -30,12 +30,11 @@ MBARRIER = "mbarrier"
 GENERIC = "generic"
 
 
-@dataclass(slots=True, eq=False)
-class SpinLoop:
+class SpinLoop(Struct, eq=False):
     """A spin loop and the state spaces of the locations that it polls, or MBARRIER for objects of that kind."""
 
     loop: Loop
-    spaces: set[str] = field(default_factory=set)
+    spaces: set[str] = set()
 
     @property
     def latch(self) -> Block:

@@ -8,7 +8,8 @@ walks along a row: as many rows as lanes, a power of two apart, do not fit a cac
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.analysis.runs import expected_of
 from ptxemu.analysis.trips import Makers, makers, sources, steps
@@ -22,8 +23,7 @@ SPACES = {"generic", "global", "shared", "const", "param"}
 LINE = 64  # of the cache: what a lane goes on by at most in a trip, along its row, in bytes or elements
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Struct, frozen=True):
     """A loop that each lane can run by itself.
 
     ``blocks``: in linear order, the header first; all ways out lead to ``exit``.  ``inputs``: the registers from outside that

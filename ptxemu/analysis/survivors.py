@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.analysis.lifetimes import Lifetimes
 from ptxemu.analysis.linear import Linear
@@ -15,8 +16,7 @@ Point = Op | Block
 """A barrier, or the end of a loop: its latch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Survivor:
+class Survivor(Struct, frozen=True):
     """``phis``: of blocks where lanes may wait, the values that are handed over; ``waiting``: these blocks, as far as their masks
     are kept; ``running``: blocks whose mask serves others that are to come."""
 

@@ -8,7 +8,8 @@ be a pointer to anything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.analysis.trips import Makers, makers
 from ptxemu.ir.graph import Graph, Phi, reads, symbols
@@ -21,8 +22,7 @@ PRODUCTS = frozenset({"mul", "shl", "shr"})
 UNKNOWN = "?"  # the size of what lies elsewhere than at the address: an array that a tensor map describes
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Struct, frozen=True):
     """What a write goes by: the offsets of parameters of which one at least is a pointer, or the handle of a surface."""
 
     surface: bool

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ptxemu.case.arrays import dtype_of, values
 from ptxemu.case.images import ConstantSpec, read_constants
@@ -24,16 +24,14 @@ VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|half|float|double)([23
 WIDEST = 16  # bytes that vectors are aligned to at most
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """An argument that names a buffer, surface, texture or sampler. ``kind`` is the one of REFERENCES that it must be, if any."""
 
     name: str
     kind: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StructSpec:
+class StructSpec(Struct, frozen=True):
     """A struct in members: numbers, what pointers and handles in it refer to, and structs."""
 
     members: tuple[ByValue | Name | StructSpec, ...]

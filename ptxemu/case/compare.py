@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ptxemu.case.arrays import Array
@@ -18,8 +18,7 @@ SIGNED: dict[int, Any] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 MOST_COMPONENTS = 4  # of a pixel
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """How one output compares; ``message`` says what differs, or how far it is off at most.
 
     Of its ``elements``, ``differing`` ones are off by more than they may. The ``largest`` error is that of the element at

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu.case.arrays import Array
 from ptxemu.case.compare import Comparison, compare
@@ -20,8 +21,7 @@ from ptxemu.case.table import Table
 from ptxemu.text.errors import Error, Fault, LaunchTimeout
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A wrong result, a fault (its kind and line) or a launch that takes too long; ``message`` tells more, and may change."""
 
     kind: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from ptxemu.case.sources import Source, read_array
 from ptxemu.case.table import Table
@@ -23,8 +24,7 @@ SAMPLER_OPTIONS: dict[str, Kind] = {
 TEXTURE_OPTIONS: dict[str, Kind] = {"layout": str, **SURFACE_OPTIONS, "read_mode": str, "srgb": bool}
 
 
-@dataclass(frozen=True, slots=True)
-class SurfaceSpec:
+class SurfaceSpec(Struct, frozen=True):
     """A surface: its geometry, format and layout, and either its extents or its first contents."""
 
     geometry: str
@@ -36,8 +36,7 @@ class SurfaceSpec:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterSpec:
+class RegisterSpec(Struct, frozen=True):
     """A surface in the buffer ``memory``, as registers describe it: base, format and height."""
 
     memory: str
@@ -46,8 +45,7 @@ class RegisterSpec:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantSpec:
+class ConstantSpec(Struct, frozen=True):
     """Constants in the buffer ``memory``, as registers describe them: base and format."""
 
     memory: str
@@ -56,8 +54,7 @@ class ConstantSpec:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextureSpec:
+class TextureSpec(Struct, frozen=True):
     """A texture: over zeros, an array, one array for each mip level, or the buffer or surface that ``data`` names."""
 
     geometry: str | None
@@ -68,8 +65,7 @@ class TextureSpec:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class SamplerSpec:
+class SamplerSpec(Struct, frozen=True):
     """A sampler."""
 
     options: dict[str, Any]

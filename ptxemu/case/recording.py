@@ -6,10 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from ptxemu.case.array_files import save_array
 from ptxemu.case.arrays import Array
@@ -28,8 +29,7 @@ FILE_NAME = re.compile(r"[\w$%+-][\w.$%+-]{0,99}")
 MAX_PROVENANCE = 1 << 20  # bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """A file with an expected array, one that says who made it, and where messages say that the case names it."""
 
     name: str

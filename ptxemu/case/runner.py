@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ptxemu.api import Kernel, Launcher, Module, load
 from ptxemu.case.arguments import Argument, Name, StructSpec
@@ -29,18 +29,17 @@ from ptxemu.text.errors import InputError
 from ptxemu.text.files import inside, regular
 
 
-@dataclass(slots=True)
-class CaseResult:
+class CaseResult(Struct):
     """What came out of a case. ``seconds`` is the time in kernels; ``arrays`` holds the final contents, ``expected`` what was."""
 
     case: Case
-    comparisons: list[Comparison] = field(default_factory=list)
-    arrays: dict[str, Array] = field(default_factory=dict)
-    expected: dict[str, Any] = field(default_factory=dict)
-    saved: list[Path] = field(default_factory=list)
+    comparisons: list[Comparison] = []
+    arrays: dict[str, Array] = {}
+    expected: dict[str, Any] = {}
+    saved: list[Path] = []
     seconds: float = 0.0
     wall_seconds: float = 0.0
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []
 
     @property
     def passed(self) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from ptxemu.case.arguments import Argument, check_names, read_argument
 from ptxemu.case.discovery import case_file
@@ -28,8 +29,7 @@ from ptxemu.text.errors import InputError, shown
 LAUNCH_KEYS = ("entry", "grid", "block", "shared", "timeout", "cooperative", "cluster", "args", "bind")
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchSpec:
+class LaunchSpec(Struct, frozen=True):
     """One launch; ``bind`` gives what opaque variables (``name``, or ``name[3]`` in an array) refer to."""
 
     entry: str | None
@@ -44,16 +44,14 @@ class LaunchSpec:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """The expected contents of one buffer or surface: a file, an expression, or None for the reference script's."""
 
     source: ArraySpec | str | None
     tolerance: Tolerance
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A case file. ``tags`` choose it in a suite, where it is not run at all because of ``skip``, must fail because of ``xfail``,
     and is skipped where ``unsupported`` is ``skip`` and ptxemu does not do what it needs."""
 
@@ -72,7 +70,7 @@ class Case:
     reference: Path | None
     tolerance: Tolerance
     outputs: dict[str, Output]
-    save: dict[str, str] = field(default_factory=dict)
+    save: dict[str, str] = {}
     tags: tuple[str, ...] = ()
     skip: str | None = None
     xfail: str | None = None

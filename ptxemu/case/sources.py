@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from ptxemu.case.array_files import load_npy, load_png, of_type
 from ptxemu.case.arrays import GENERATORS, Array, values
@@ -23,8 +24,7 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ArraySpec:
+class ArraySpec(Struct, frozen=True):
     """Where an array comes from: ``kind`` is one of SOURCES, ``spec`` its table or path.
 
     ``dtype`` says of which type the elements of a .npy file are that has them as bytes.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from ptxemu.case.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(Struct, frozen=True):
     """How far a result may be off.
 
     A float is right within ``abs + rel * |expected|`` or within ``ulp`` steps of its type, an integer within ``integers``. Of all
@@ -32,9 +33,7 @@ class Tolerance:
         return not self.psnr or any((self.abs, self.rel, self.ulp, self.integers, self.fraction, self.pixels))
 
 
-LIMITS: dict[str, type[int] | type[float]] = {
-    field.name: int if isinstance(field.default, int) else float for field in fields(Tolerance)
-}
+LIMITS: dict[str, type[int] | type[float]] = {name: type(default) for name, default in asdict(Tolerance()).items()}
 SHARES = ("fraction", "pixels")
 
 

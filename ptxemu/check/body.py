@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
+
+from msgspec import Struct
 
 from ptxemu.check import masked
 from ptxemu.check.calls import CallChecker
@@ -40,8 +41,7 @@ ROUNDED_VERSION = (3, 2)  # in which mad.f32 has to say how it rounds
 MOST_REGISTERS = (1 << 32) - 1
 
 
-@dataclass(slots=True)
-class Shared:
+class Shared(Struct):
     """What the checker of every body of a module shares: symbols and the matches found so far."""
 
     diagnostics: Diagnostics
@@ -53,7 +53,7 @@ class Shared:
     version: tuple[int, int]
     target: int  # its number
     unsupported: UnsupportedError | None = None  # the first one, to be raised when all is checked
-    plans: dict[tuple[Any, ...], Plan] = field(default_factory=dict)
+    plans: dict[tuple[Any, ...], Plan] = {}
 
 
 class BodyChecker:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.check import typerules
 from ptxemu.check.declarations import Declarer
@@ -17,8 +18,7 @@ from ptxemu.text.errors import UnsupportedError
 Actual = Variable | Reg | Imm | Vec
 
 
-@dataclass(slots=True)
-class _Signature:
+class _Signature(Struct):
     params: tuple[Variable, ...]
     returns: tuple[Variable, ...]
     targets: tuple[Function, ...] | None

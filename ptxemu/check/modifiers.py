@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from ptxemu.ir.types import TYPES
 from ptxemu.isa.table import ROWS, Qualifier, Row
@@ -30,8 +31,7 @@ COMMON_TYPES = ("u32", "s32", "f32", "u64", "f64")
 WIDE_VECTORS = {("v8", 32), ("v4", 64)}  # the 256-bit accesses, which have rows of their own
 
 
-@dataclass(slots=True, frozen=True)
-class Form:
+class Form(Struct, frozen=True):
     """A row that takes the modifiers, and the qualifier each of them fills. ``defaults`` names qualifiers filled by default."""
 
     row: Row
@@ -39,16 +39,14 @@ class Form:
     defaults: tuple[str, ...]
 
 
-@dataclass(slots=True, frozen=True)
-class Misfit:
+class Misfit(Struct, frozen=True):
     """Why no row takes the modifiers; ``index`` is the modifier to point at, or None for the whole opcode."""
 
     message: str
     index: int | None
 
 
-@dataclass(slots=True)
-class _Sorted:
+class _Sorted(Struct):
     row: Row
     mods: dict[str, str]
     surplus: list[int]

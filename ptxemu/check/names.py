@@ -7,9 +7,10 @@ A declaration such as ``.reg .b32 %r<100000>`` is only a range: registers come t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
 
 from ptxemu.ir.ops import Reg, SReg, SymRef
 from ptxemu.ir.types import ScalarType
@@ -17,8 +18,7 @@ from ptxemu.isa.special import SPECIAL_REGISTERS, TRIPLES
 from ptxemu.syntax import ast
 
 
-@dataclass(slots=True, frozen=True)
-class VectorName:
+class VectorName(Struct, frozen=True):
     """A register declared ``.v2`` or ``.v4``, or a special register with several components."""
 
     items: tuple[Reg | SReg | ast.Int, ...]
@@ -44,8 +44,7 @@ MOST_DIGITS = 10  # of a register's number, leading zeros included
 WARP_SZ = ast.Int(32, False, 0, 0)
 
 
-@dataclass(slots=True)
-class _Scope:
+class _Scope(Struct):
     """``declared`` gives the position of each declaration; ``undo`` lists (table, name, what it meant before) in order.
 
     ``ranges`` gives the count of each range by its prefix, ``numbered`` the declared names that end in digits by what
@@ -53,14 +52,13 @@ class _Scope:
     """
 
     suffix: str
-    declared: dict[str, int] = field(default_factory=dict)
-    ranges: dict[str, int] = field(default_factory=dict)
-    numbered: dict[str, list[str]] = field(default_factory=dict)
-    undo: list[tuple[dict[str, Any], str, Any]] = field(default_factory=list)
+    declared: dict[str, int] = {}
+    ranges: dict[str, int] = {}
+    numbered: dict[str, list[str]] = {}
+    undo: list[tuple[dict[str, Any], str, Any]] = []
 
 
-@dataclass(slots=True)
-class _Range:
+class _Range(Struct):
     type: ScalarType
     vector: int
     count: int

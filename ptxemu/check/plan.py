@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ptxemu.check import typerules
 from ptxemu.check.operands import Negated, Selected, Value
@@ -22,8 +23,7 @@ class Mismatch(Exception):
         self.path = path
 
 
-@dataclass(slots=True, frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """What one operand becomes: ``role`` is dst, src, mem, surface, texture, tensor or any; ``types`` are of its elements."""
 
     role: str
@@ -31,8 +31,7 @@ class Part:
     keep: int = 0  # coordinates of a surface or texture operand
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(Struct):
     """How operands of one shape become an Op.
 
     ``results`` is the number of leading destinations when every operand is one plain value (then ``literals`` lists

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu.checkers.lines import Line
 from ptxemu.text.errors import Dim3, printable
@@ -14,8 +16,7 @@ FINDINGS_EXIT = 5
 """The exit code of commands whose only fault is what checkers have found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Other:
+class Other(Struct, frozen=True):
     """The other access that takes part in a finding: where it is, and the thread that made it."""
 
     lines: tuple[Line, ...]
@@ -24,8 +25,7 @@ class Other:
     warp: int
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What one place of a program did wrong, ``count`` times in all launches.
 
     ``check`` is the checker.  ``message``, ``block``, ``thread`` and ``warp`` are those of the first thread in the order of the

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import stat
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptxemu.text.errors import InputError
 from ptxemu.text.files import read_text
@@ -24,8 +25,7 @@ MAX_SOURCE = 16 << 20  # bytes
 LONGEST_LINE = 200  # characters that are shown
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line of a file, and its text without blanks around it, if that can be read."""
 
     location: Location
@@ -65,8 +65,7 @@ class ProgramLines:
         return self._parts[index], min(pos - self._starts[index], len(self._parts[index].text))
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     """What a text tells: positions of functions, and of each ``.loc`` with its places, the innermost first."""
 
     functions: list[int]

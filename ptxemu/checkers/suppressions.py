@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu.checkers.findings import Finding
 from ptxemu.checkers.kinds import ALL, parse_checks
@@ -17,8 +19,7 @@ LAST_LINE = 999_999_999
 KEYS = ("kernel", "file", "line")
 
 
-@dataclass(frozen=True, slots=True)
-class Suppression:
+class Suppression(Struct, frozen=True):
     """Findings of some checkers, in kernels and at lines that match: ``kernel`` and ``file`` are patterns of a shell, of names of
     C++ or symbols, and of paths or their last parts."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from ptxemu.case.array_files import load_array
 from ptxemu.case.arrays import Array
@@ -22,8 +23,7 @@ Words = Mapping[str, tuple[str, Any]]
 """What single words mean: an option and its value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """An array that is there already."""
 
     array: Array

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from ptxemu.case.arguments import Name, StructSpec, check_names
 from ptxemu.case.array_files import SUFFIXES
@@ -24,8 +24,7 @@ from ptxemu.text.errors import InputError, shown
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class KernelOptions:
+class KernelOptions(Struct, frozen=True):
     """Options of a launch as they are written; a case file sets all of them by itself."""
 
     entry: str | None = None
@@ -48,19 +47,17 @@ class KernelOptions:
     fidelity: bool | None = None
 
 
-@dataclass(slots=True)
-class Inputs:
+class Inputs(Struct):
     """What a launch works on, by name."""
 
-    buffers: dict[str, Source] = field(default_factory=dict)
-    surfaces: dict[str, SurfaceSpec] = field(default_factory=dict)
-    textures: dict[str, TextureSpec] = field(default_factory=dict)
-    samplers: dict[str, SamplerSpec] = field(default_factory=dict)
-    args: dict[str, Name | StructSpec | bytes | int | float] = field(default_factory=dict)
+    buffers: dict[str, Source] = {}
+    surfaces: dict[str, SurfaceSpec] = {}
+    textures: dict[str, TextureSpec] = {}
+    samplers: dict[str, SamplerSpec] = {}
+    args: dict[str, Name | StructSpec | bytes | int | float] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What is to be done with the results; all of it is checked before the launch."""
 
     files: dict[str, Path]

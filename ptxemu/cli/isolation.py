@@ -9,10 +9,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from ptxemu.cli.colours import say
 from ptxemu.text.errors import Error, InputError, shown
@@ -31,8 +31,7 @@ class IsolationError(Error):
     exit_code = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What an isolated command may take: bytes of memory that it can write to, and seconds."""
 
     memory: int

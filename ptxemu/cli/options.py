@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.device.device import ENGINES, Device, default_device
@@ -22,8 +23,7 @@ LAUNCH_OPTIONS = (
 PROCESSES = click.IntRange(1, 256)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceChoice:
+class DeviceChoice(Struct, frozen=True):
     """What a command says of the device."""
 
     memory: str | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
+
+from msgspec.structs import asdict, replace
 
 from ptxemu.case import Case, read_case, run_case
 from ptxemu.case.matrix import split_point

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from ptxemu._runtime import lib
 from ptxemu.debugger import inspect
@@ -45,8 +46,7 @@ class Again(Exception):
     """It is to run from the start, up to the step ``Debugger.target``."""
 
 
-@dataclass(slots=True)
-class Breakpoint:
+class Breakpoint(Struct):
     """Before the instructions that ``spot`` means, if ``condition`` holds for one of the threads."""
 
     number: int
@@ -55,11 +55,10 @@ class Breakpoint:
     temporary: bool = False
     enabled: bool = True
     hits: int = 0
-    ops: list[Op] = field(default_factory=list)
+    ops: list[Op] = []
 
 
-@dataclass(slots=True)
-class Watchpoint:
+class Watchpoint(Struct):
     """The bytes of ``spot``: after accesses of ``kinds`` (PE_READ, PE_WRITE); those that write the same value do not count.
 
     ``find`` finds the spot when the program runs again; ``owner`` is the thread whose shared or local memory it is.
@@ -76,8 +75,7 @@ class Watchpoint:
     old: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Why the program stands still: ``reason`` is breakpoint, watchpoint, birth, step, fault or goto."""
 
     reason: str

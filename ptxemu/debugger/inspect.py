@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ptxemu._runtime import ffi
 from ptxemu.device.arena import Arena
@@ -21,8 +22,7 @@ MOST_BYTES = 1 << 20  # of memory that is shown at once
 GLOBAL = "global"
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """``size`` bytes at an address of a space, which in all but ``global`` is an offset."""
 
     space: str
@@ -30,8 +30,7 @@ class Spot:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """A function that a lane is in: at the instruction ``pc``, with ``values`` of registers, and local memory from ``base``."""
 
     lane: Lane

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct
 
 from ptxemu.debugger import inspect
 from ptxemu.debugger.inspect import GLOBAL, Frame, Spot
@@ -40,8 +41,7 @@ def described(module: Module, code: Code) -> bool:
     return info_of(module, code).function(code.labels) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """What has a type: in memory at ``place``, or else ``bits``.
 
     ``count``: so many of the type in a row; ``field`` are the first bit and the number of them in a bit field.
@@ -58,18 +58,12 @@ class Value:
         return self.type.size * (1 if self.count is None else self.count)
 
 
-@dataclass(slots=True)
 class Scope:
     """The variables that a frame sees, as DWARF has them."""
 
-    frame: Frame
-    arena: Arena
-    image: Image
-    info: DebugInfo = field(init=False)
-    labels: dict[str, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.info, self.labels = info_of(self.image.module, self.frame.code), self.frame.code.labels
+    def __init__(self, frame: Frame, arena: Arena, image: Image) -> None:
+        self.frame, self.arena, self.image = frame, arena, image
+        self.info, self.labels = info_of(image.module, frame.code), frame.code.labels
 
     # ------------------------------------------------------------ variables
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.text.errors import Fault, LaunchTimeout
 
@@ -13,8 +14,7 @@ WITHOUT_WORKSPACE = ("trap", "null pointer", "illegal address", "barrier misuse"
 """What becomes of the synchronization of a grid whose blocks are not all there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """What a launch was given; ``may_wait``: it has several blocks, and they may wait for each other."""
 
     dynamic_shared: int

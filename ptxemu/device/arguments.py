@@ -4,11 +4,11 @@ touch the memory of the host."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ptxemu.device.buffer import Buffer, no_device_form
@@ -30,14 +30,13 @@ PLAIN = (int, float)
 HANDLES = (SurfaceObject, TextureObject, SamplerObject)
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """Host memory that one or several overlapping arrays cover, and its copy in device memory."""
 
     start: int
     end: int
     name: str
-    arrays: list[Array] = field(default_factory=list)
+    arrays: list[Array] = []
     buffer: Buffer | None = None
 
     @property

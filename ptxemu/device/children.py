@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.launch_limits import Extent
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from ptxemu._runtime import CData
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(Struct, frozen=True):
     """A launch that a kernel has made; ``kernel`` is None where it has spoiled what it wrote."""
 
     kernel: str | None

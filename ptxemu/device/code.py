@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.entry import Entry, Writer
@@ -12,8 +14,7 @@ if TYPE_CHECKING:
     from ptxemu._runtime import CData
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What a launch must know of a kernel's code. Sizes are in bytes.
 
     ``suspends``: its warps may wait; ``looped``: it runs all warps of a block when it is called for the first, ``rows``: and of
@@ -40,8 +41,7 @@ class Facts:
         return ffi.new("pe_code_facts *", {name: value for name, value in asdict(self).items() if name != "variant"})
 
 
-@dataclass(frozen=True, slots=True)
-class KernelCode:
+class KernelCode(Struct, frozen=True):
     """Object code of one variant of a kernel. ``final``: the best tier makes no other code of this kernel. ``maker``: the version
     of LLVM, as llvmlite counts them."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import Arena
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 TEXT_BYTES = 4096  # of a message, beside the names in it
 
 
-@dataclass(frozen=True, slots=True)
-class FaultKind:
+class FaultKind(Struct, frozen=True):
     """What a kind of fault is called, the ``cudaError_t`` that a device would report, and the error that it is if not a Fault."""
 
     text: str
@@ -41,8 +41,7 @@ def _kind(number: int) -> FaultKind:
     return FaultKind(ffi.string(lib.pe_fault_name(number)).decode(), lib.pe_fault_code(number), ERRORS.get(number))
 
 
-@dataclass(slots=True, frozen=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """What the program calls its places: ``locate`` says where a source position is, ``surface_name`` by which name the
     program knows a slot of the surface table; ``kinds`` are the faults that its dialect adds."""
 
@@ -50,7 +49,7 @@ class Origin:
     locate: Callable[[int], Location]
     dialect: str = "ptx"
     surface_name: Callable[[int], str | None] = lambda slot: None
-    kinds: Mapping[int, FaultKind] = field(default_factory=dict)
+    kinds: Mapping[int, FaultKind] = {}
 
     def kind(self, number: int) -> FaultKind:
         return self.kinds.get(number) or _kind(number)

@@ -10,9 +10,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import Arena
@@ -42,16 +44,14 @@ SYMBOLS: dict[str, int] = _symbols()
 """Addresses of all functions that compiled kernels may call, by name."""
 
 
-@dataclass(slots=True, frozen=True)
-class Count:
+class Count(Struct, frozen=True):
     """Something that happened in a launch and that a user should know of if it did."""
 
     value: int
     text: str
 
 
-@dataclass(slots=True)
-class LaunchResult:
+class LaunchResult(Struct):
     """What a launch that ended well reports.
 
     ``output_dropped`` are bytes of printf output beyond the buffer, ``surface_drops`` accesses through a bad surface handle
@@ -65,7 +65,7 @@ class LaunchResult:
     output_dropped: int
     surface_drops: int = 0
     format_mismatches: int = 0
-    counts: Mapping[str, Count] = field(default_factory=dict)
+    counts: Mapping[str, Count] = {}
 
     def also(self, other: LaunchResult) -> LaunchResult:
         """The result of two launches, one after the other."""
@@ -83,7 +83,7 @@ class LaunchResult:
         )
 
     def __getattr__(self, name: str) -> int:
-        if name in LaunchResult.__slots__ or name not in self.counts:
+        if name in LaunchResult.__struct_fields__ or name not in self.counts:
             raise AttributeError(f"LaunchResult has no attribute {name!r}")
         return self.counts[name].value
 

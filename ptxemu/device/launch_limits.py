@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.entry import Entry
@@ -26,8 +27,7 @@ MAX_LOCAL = lib.PE_MAX_LOCAL
 """Bytes of local memory that a thread may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """A checked grid and block."""
 
     grid: Extent

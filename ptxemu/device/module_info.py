@@ -5,7 +5,7 @@ It is plain data, so that the disk cache can hold it and a warm start need not p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ptxemu.ir.types import OPAQUE
 
@@ -17,8 +17,7 @@ C_NAMES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """What a kernel does with what a parameter stands for, ``offset`` bytes from its beginning (analysis/parameters.py).
 
     ``kind`` is ``pointer``, ``surface``, ``texture`` or ``sampler``.  ``element`` is the type of all elements that are accessed,
@@ -47,8 +46,7 @@ class Use:
         return ", ".join([what, *([" and ".join(done)] if done else [])])
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A parameter of an entry. ``elements`` is None for a scalar, else the element count of an array (a struct).
 
     ``row`` is not None for a register file of a dialect: the size and the number of each thread's elements.  ``uses`` are what is
@@ -74,8 +72,7 @@ class Parameter:
         return self.type in OPAQUE
 
 
-@dataclass(frozen=True, slots=True)
-class KernelInfo:
+class KernelInfo(Struct, frozen=True):
     """An entry: its parameters and what binds a launch: performance directives (``maxntid``, ``reqntid`` ...), and
     ``domain`` for programs of points: the extents of their rectangle, or nothing for as many as the grid has.
 
@@ -91,8 +88,7 @@ class KernelInfo:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class VariableInfo:
+class VariableInfo(Struct, frozen=True):
     """A module variable in global or constant memory, at ``offset`` of the module's block of that space."""
 
     name: str
@@ -104,8 +100,7 @@ class VariableInfo:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class HandleInfo:
+class HandleInfo(Struct, frozen=True):
     """An opaque module variable and the indices of its elements in the module's table of handles.
 
     ``fields`` are the initialisers of its elements, which preset what ``suq`` and ``txq`` report (PTX ISA, "Opaque types").
@@ -118,8 +113,7 @@ class HandleInfo:
     fields: tuple[dict[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Relocation:
+class Relocation(Struct, frozen=True):
     """``size`` bytes at ``offset`` of the block of ``space`` hold an address, from its bit ``shift`` on.
 
     The address is ``addend`` + the base of the ``global`` or ``const`` block, or + handle number ``index``.
@@ -134,16 +128,14 @@ class Relocation:
     index: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """The memory of all variables of a space: its size and alignment in bytes."""
 
     size: int
     align: int
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """Initial bytes at ``offset`` of the block of ``space``. What no contents or relocation names is zero."""
 
     space: str
@@ -151,16 +143,14 @@ class Contents:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class TextLines:
+class TextLines(Struct, frozen=True):
     """Where one text of the program starts in all of it, and where each of its lines does: positions of 32 bits."""
 
     start: int
     lines: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleInfo:
+class ModuleInfo(Struct, frozen=True):
     """A module's kernels and memory; ``contents`` come before the relocations, which may lie in them. ``texts`` in order."""
 
     kernels: dict[str, KernelInfo]

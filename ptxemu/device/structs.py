@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct
 
 from ptxemu.device.module_info import Parameter
 from ptxemu.text.errors import InputError, shown
@@ -18,16 +18,14 @@ LONGEST_NAME = 40  # characters of a member's name in messages
 CTYPES = (ctypes._SimpleCData, ctypes.Structure, ctypes.Union)
 
 
-@dataclass(frozen=True, slots=True)
-class ByValue:
+class ByValue(Struct, frozen=True):
     """A member that is bytes, at a multiple of ``align``: an array, a vector such as ``float4``."""
 
     data: bytes
     align: int
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A member of a struct ``offset`` bytes from its beginning: bytes, or what has an address or a handle."""
 
     name: str
@@ -39,8 +37,7 @@ class Member:
         return f"{struct}, member {self.name} at byte {self.offset}"
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(Struct):
     """A member, or a struct with its members, at ``offset`` in the one that it is in. ``problem`` says why it cannot be there.
 
     Each has a size, so that no more of them are looked at than the parameter has bytes.
@@ -50,7 +47,7 @@ class _Node:
     size: int
     align: int
     value: object = None
-    members: list[_Node] = field(default_factory=list)
+    members: list[_Node] = []
     offset: int = 0
     problem: str = ""
 

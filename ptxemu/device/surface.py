@@ -8,10 +8,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ptxemu._runtime import ffi, lib
@@ -258,8 +259,7 @@ def _release(arena: Arena, address: int) -> None:
         return  # the device was closed first and took the memory with it
 
 
-@dataclass(frozen=True, slots=True)
-class SurfacePolicy:
+class SurfacePolicy(Struct, frozen=True):
     """Choices where the instruction sets are silent (docs/semantics.md)."""
 
     align: str = "fault"  # a misaligned byte coordinate: fault, mask

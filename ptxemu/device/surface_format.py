@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ptxemu.text.errors import InputError, shown
 
 PACKED = "RGB10A2"
 
 
-@dataclass(frozen=True, slots=True)
-class SurfaceFormat:
+class SurfaceFormat(Struct, frozen=True):
     """A texel format such as ``R8G8B8A8_UNORM``: component letters in memory order, bits of each, and their kind."""
 
     name: str

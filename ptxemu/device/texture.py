@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.handle_slots import Slots
@@ -27,8 +29,7 @@ FILTERS: dict[str, int] = {"point": lib.PE_FILTER_POINT, "linear": lib.PE_FILTER
 READ_MODES = ("element", "normalized_float")
 
 
-@dataclass(frozen=True, slots=True)
-class SamplerState:
+class SamplerState(Struct, frozen=True):
     """How coordinates become texels (CUDA's ``cudaTextureDesc``).
 
     ``address`` is one mode for all axes or a sequence of up to three, of which the last one is that of the others, too; a
@@ -162,7 +163,7 @@ class TextureTable:
 
 def with_options(state: SamplerState, options: Mapping[str, Any]) -> tuple[SamplerState, dict[str, Any]]:
     """The state with the fields among ``options``, and the other options."""
-    names = SamplerState.__dataclass_fields__
+    names = SamplerState.__struct_fields__
     chosen = {key: value for key, value in options.items() if key in names}
     return replace(state, **chosen), {key: value for key, value in options.items() if key not in names}
 

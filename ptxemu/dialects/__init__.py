@@ -9,17 +9,17 @@ start needs, so it imports none of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import PurePath
+
+from msgspec import Struct
 
 from ptxemu.ir.ops import Module
 from ptxemu.text.errors import Diagnostics, InputError, shown
 from ptxemu.text.source import SourceFile
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """An instruction set.
 
     ``options`` are the choices where its documents are silent: the values of each, the default first, or the default alone
@@ -30,8 +30,8 @@ class Dialect:
     name: str
     title: str
     suffixes: tuple[str, ...]
-    options: Mapping[str, tuple[str, ...] | str] = field(default_factory=dict)
-    policy: Mapping[str, str | int] = field(default_factory=dict)
+    options: Mapping[str, tuple[str, ...] | str] = {}
+    policy: Mapping[str, str | int] = {}
     hosted: bool = False
 
     def check_options(self, given: Mapping[str, str], others: Iterable[str] = ()) -> dict[str, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ptxemu.device.faults import FaultKind
 from ptxemu.device.launch import Count
@@ -17,14 +18,13 @@ if TYPE_CHECKING:
     from ptxemu.device.surface import SurfaceContext
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """``faults`` by their number, from PE_DIALECT_FAULTS on. ``counters`` are names of what the runtime counts, each with its
     place among the dialect's counters and what it says. ``check`` looks at a kernel before its launch; what it gives counts
     too."""
 
-    faults: Mapping[int, FaultKind] = field(default_factory=dict)
-    counters: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    faults: Mapping[int, FaultKind] = {}
+    counters: Mapping[str, tuple[int, str]] = {}
     check: Callable[[KernelInfo, Resident], Mapping[str, Count]] = lambda info, resident: {}
 
     def counts(self, surfaces: SurfaceContext) -> dict[str, Count]:

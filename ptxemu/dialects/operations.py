@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ptxemu.ir import operations as engine
 from ptxemu.ir.types import ScalarType
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One operation of the engine.
 
     ``sass`` and ``visa`` are its words, "" where the instruction set lacks it; ``visa_code`` its number there.  ``sured`` and

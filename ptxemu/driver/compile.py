@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 import llvmlite
+from msgspec.structs import replace
 
 from ptxemu import dialects
 from ptxemu.analysis.notes import Subject, notes_of

@@ -6,8 +6,9 @@ The costs are those of LLVM on a server of 2023, measured with ``bench/compile.p
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from itertools import repeat
+
+from msgspec import Struct
 
 from ptxemu.driver.jit import Effort
 from ptxemu.ir.dominators import has_loops
@@ -29,8 +30,7 @@ BRANCH = 25  # instructions that choose the lanes and the block that come next
 TARGET = 10  # more, for each target of a computed branch
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """``instructions`` of the machine; ``spans``: the blocks in which a value is live, summed over all values.
 
     ``repeats``: something is done again that the standard pipeline may spare: in a loop; a test of the same address; a look-up of

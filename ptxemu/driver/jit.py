@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TypeVar
 
 import llvmlite
 import llvmlite.binding as llvm
+from msgspec import Struct
 
 from ptxemu.driver.llvm_unlocked import generate, lock, parse, run_passes
 from ptxemu.lower.core.target import Target
@@ -20,8 +20,7 @@ from ptxemu.text.errors import Error
 Code = TypeVar("Code", bytes, str)
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
+class Effort(Struct, frozen=True):
     """``level`` of the code generator, 0 to 3; ``standard``: LLVM's own pipeline, not only the cheap cleanups."""
 
     level: int

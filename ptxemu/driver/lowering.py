@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu.analysis.brief import is_brief
 from ptxemu.analysis.grouped import Grouped
@@ -45,8 +47,7 @@ warps of a block."""
 CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """How to compile: ``cpu`` an LLVM CPU name or None for this machine, ``opt`` 0 to 3, ``variant`` a block shape.
 
     ``tier``: ``best`` code, or ``fast``, code that is made fast where the best would take long. ``observed``: which
@@ -61,8 +62,7 @@ class Options:
     lines: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
+class Lowered(Struct, frozen=True):
     """One kernel as LLVM IR, whose symbol stands in a unit, and what a launch must know of it.
 
     ``cost``: what the best code would cost; ``threaded``: it is not the best; ``independent``: it has the scheme for lanes that
@@ -82,8 +82,7 @@ class Lowered:
         return self.unit.text()
 
 
-@dataclass(frozen=True, slots=True)
-class Scheme:
+class Scheme(Struct, frozen=True):
     """How the functions of a kernel are built, of which it is the first itself.
 
     ``cost``: of the best code; ``shapes``: the uniformity of each; ``survivors``: what outlives the turns of warps, where one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ptxemu.ir.ops import Function, Module, Op, SReg
 from ptxemu.ir.runtime_calls import is_runtime_call
@@ -10,8 +10,7 @@ from ptxemu.ir.runtime_calls import is_runtime_call
 WORKSPACE = "envreg"  # special registers in which kernels of cooperative groups look for that of the grid
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """``dynamic_shared``: it may use shared memory whose size the launch says; ``cooperation``: its blocks wait for each other by
     the means of cooperative groups."""
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.uniformity import Uniformity
@@ -32,8 +33,7 @@ from ptxemu.text.symbols import plain_name
 VERIFY_VARIABLE = "PTXEMU_VERIFY"
 
 
-@dataclass(slots=True)
-class Bodies:
+class Bodies(Struct):
     """A kernel for one block shape: its own body first, then those of its device functions, with a graph for each.
 
     ``copied``: functions that must be copied into the kernel, as lanes wait for each other in them.  ``observed``: what the code
@@ -45,8 +45,8 @@ class Bodies:
     variant: str
     observed: Observed = ""
     copied: frozenset[Function] = frozenset()
-    routines: list[Routine] = field(default_factory=list)
-    graphs: list[Graph] = field(default_factory=list)
+    routines: list[Routine] = []
+    graphs: list[Graph] = []
 
     @property
     def listing(self) -> list[Body]:
@@ -59,8 +59,7 @@ class Bodies:
 Hook = Callable[[str, Bodies], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """One step, which changes ``Bodies`` in place."""
 
     name: str

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
 import llvmlite
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from ptxemu.cache import Cache, build_fingerprint, key_of, machine_identity
 from ptxemu.device.code import KernelCode
@@ -44,8 +45,7 @@ def _nothing() -> None:
     """What is to be done at the end of a launch that nobody watches."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """How a program is read, checked and compiled; ``options`` are those of its dialect.
 
     ``tier``: ``best``, ``fast`` or ``auto`` (fast first where the best code takes long to make, then the best).
@@ -78,8 +78,7 @@ def checked_tier(given: str | None) -> str:
     return tier
 
 
-@dataclass(slots=True, eq=False)
-class _Compiled:
+class _Compiled(Struct, eq=False):
     """The code of one kernel for one block shape: what runs, and better code that has come but does not run yet."""
 
     kernel: str

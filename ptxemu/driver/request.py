@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from ptxemu.device.entry import BYTES, opened, sealed
 from ptxemu.device.launch_limits import Extent
@@ -14,8 +16,7 @@ KEY = "request"
 LENGTH = struct.Struct("<I")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A kernel and a block of its variant, in a text: that of several files, each with its name and length."""
 
     settings: dict[str, Any]

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptxemu._runtime import lib
 from ptxemu.dwarf.line_table import rows_of
@@ -33,8 +34,7 @@ def wanted() -> frozenset[str]:
     return given
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """``record`` is where its record stands."""
 
     name: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from ptxemu.dwarf.names import At, Tag
 from ptxemu.dwarf.sections import Sections
@@ -22,15 +23,14 @@ Abbreviation = tuple[int, bool, list[tuple[int, int, int]]]
 """A tag, whether there are children, and attributes with their forms, and the value if the form is implicit."""
 
 
-@dataclass(slots=True, eq=False)
-class Entry:
+class Entry(Struct, eq=False):
     """``attributes`` are numbers, texts, or the bytes of blocks; references are offsets in the section."""
 
     offset: int
     tag: int
     attributes: dict[int, Any]
     parent: Entry | None
-    children: list[Entry] = field(default_factory=list)
+    children: list[Entry] = []
 
     def number(self, attribute: At) -> int | None:
         found = self.attributes.get(attribute)
@@ -44,8 +44,7 @@ class Entry:
                 yield from child.walk(tags)
 
 
-@dataclass(slots=True)
-class _Unit:
+class _Unit(Struct):
     """What forms depend on."""
 
     begin: int

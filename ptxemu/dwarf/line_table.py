@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.dwarf.stream import DwarfError, Stream
 from ptxemu.text.source import Location
@@ -13,16 +14,14 @@ END_SEQUENCE, SET_ADDRESS = 1, 2
 VERSIONS = range(2, 5)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """From an address on code belongs to ``place``; None ends a sequence."""
 
     address: int
     place: Location | None
 
 
-@dataclass(slots=True)
-class _Head:
+class _Head(Struct):
     files: list[str]
     shortest: int
     line_base: int

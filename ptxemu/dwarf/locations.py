@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from ptxemu.dwarf.names import Op
 from ptxemu.dwarf.sections import Sections
@@ -31,8 +32,7 @@ class Frame(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """An address; in all spaces but ``generic`` an offset."""
 
     space: str

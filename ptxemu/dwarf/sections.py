@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 BLOCK = re.compile(r'"[^"\n]*"|//[^\n]*|\.section\b[ \t]*(\.[\w.$]+)\s*\{([^{}]*)\}', re.ASCII)
 LINE = re.compile(r"([\w.$]+):(?!:)|\.b(8|16|32|64)[ \t]+([^\n]*)|\.string[ \t]+\"([^\"\n]*)\"", re.ASCII)
@@ -15,12 +16,11 @@ SYMBOL_SHIFT = 32
 """Symbols of the program have no addresses: the upper half of a word says which one is meant, the lower how far behind it."""
 
 
-@dataclass(slots=True)
-class Sections:
+class Sections(Struct):
     """Bytes by the names of sections, and the symbols of the program that they name, by number from 1."""
 
-    data: dict[str, bytes] = field(default_factory=dict)
-    symbols: list[str] = field(default_factory=list)
+    data: dict[str, bytes] = {}
+    symbols: list[str] = []
 
     def get(self, name: str) -> bytes:
         return self.data.get(name, b"")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.dwarf.entries import Entry
 from ptxemu.dwarf.info import LONGEST_CHAIN, DebugInfo
@@ -21,8 +22,7 @@ POINTERS: dict[int, str] = {Tag.POINTER_TYPE: "*", **REFERENCES}
 RECORDS: dict[int, str] = {Tag.STRUCTURE_TYPE: "struct", Tag.CLASS_TYPE: "class", Tag.UNION_TYPE: "union"}
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """``bits`` are the first bit and the number of them, of a bit field."""
 
     name: str
@@ -31,8 +31,7 @@ class Member:
     bits: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Type:
+class Type(Struct, frozen=True):
     """A type by its entry; None is void. ``rows`` are dimensions of an array that indexing has left behind."""
 
     info: DebugInfo

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.images import lz4
 from ptxemu.process.locks import importing
@@ -34,8 +35,7 @@ NEWEST = 1 << 32
 """In place of a compute capability: that of a device that may run all PTX."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One entry of a fat binary; ``arch`` is the number in ``sm_80``."""
 
     kind: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
+
+from msgspec import Struct, field
 
 from ptxemu._runtime import lib
 from ptxemu.device.standing import BARRIERS
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 WARPGROUP = 4  # warps
 
 
-@dataclass(slots=True)
-class Arrival:
+class Arrival(Struct):
     """What an instruction does at a barrier: ``red`` combines predicates, ``waits`` is false for ``arrive``.
 
     ``threads``: it counts threads; else whole warps.
@@ -31,8 +31,7 @@ class Arrival:
     threads: bool
 
 
-@dataclass(slots=True)
-class Barrier:
+class Barrier(Struct):
     """``count`` 0 stands for all threads of the block that have not exited. ``votes`` are the predicates so far."""
 
     count: int
@@ -40,8 +39,8 @@ class Barrier:
     arrived: int = 0
     pos: int = 0
     who: set[int] = field(default_factory=set)  # threads, of those that wait for the whole block
-    waiting: list[tuple[Lane, Callable[[Lane, list[bool]], None]]] = field(default_factory=list)
-    votes: list[bool] = field(default_factory=list)
+    waiting: list[tuple[Lane, Callable[[Lane, list[bool]], None]]] = []
+    votes: list[bool] = []
 
 
 class Barriers:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.interpreter.lane import WAITING, Lane
 from ptxemu.interpreter.translate import Code
@@ -15,8 +16,7 @@ SHAPES = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}  # bi
 PACKED = "x2"
 
 
-@dataclass(frozen=True, slots=True)
-class Birth:
+class Birth(Struct, frozen=True):
     """One of KINDS, which a lane made of operands with these bits."""
 
     kind: str
@@ -25,8 +25,7 @@ class Birth:
     result: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """Where the floats of an instruction are: slots or constants of its operands, slots of its results."""
 
     operands: tuple[tuple[int | None, int, str], ...]

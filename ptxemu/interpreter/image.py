@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib import import_module
+
+from msgspec import Struct
 
 from ptxemu.dialects import PTX
 from ptxemu.driver.requirements import find_entry, require_linked, require_local, require_supported
@@ -25,8 +26,7 @@ METHOD_MODULES = ("memory", "control", "warp", "sync", "atomics", "surfaces", "m
 CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Image:
+class Image(Struct, frozen=True, eq=False):
     """A kernel of ``module``. ``code`` is its own, ``codes`` has those of the functions that it reaches, too.
 
     Sizes are in bytes: of shared memory, and of the local memory of a thread, which beyond that takes more as it goes if it is

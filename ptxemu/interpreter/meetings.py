@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from ptxemu._runtime import lib
 from ptxemu.interpreter.lane import READY, SPLIT, WAITING, Lane
@@ -16,8 +17,7 @@ ALL = 0xFFFFFFFF
 Execute = Callable[["Warp", list["Lane"], list["Meeting"], int], None]
 
 
-@dataclass(slots=True)
-class Meeting:
+class Meeting(Struct):
     """What one lane brings: lanes of one ``key`` and ``mask`` meet, and ``execute`` is for all of them.
 
     ``finish`` takes a lane's results; ``whole`` tells that the instruction does not name its lanes: it is for whole warps.

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.lane import Lane, Step
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from ptxemu.interpreter.translate import Code
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """What lanes of a warp did to memory in one instruction: ``size`` bytes at the address of each of ``lanes``.
 
     ``kind`` is PE_READ, PE_WRITE or PE_UPDATE; ``space`` that of the instruction, PE_GENERIC ... PE_TEXEL, in which the

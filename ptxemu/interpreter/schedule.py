@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 T = TypeVar("T")
 
 BUDGET = 100  # instructions of a warp's turn, few, so that a warp that spins does not keep the others from what it waits for
 
 
-@dataclass(slots=True)
-class Schedule:
+class Schedule(Struct):
     """Warps have turns of ``budget`` instructions; in every ``patience``-th turn of a warp the lanes go first that have waited
     longest, else those that are behind, so that they catch up.
 

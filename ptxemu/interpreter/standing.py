@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ptxemu.device.standing import at_barrier, listed
 from ptxemu.device.standing import in_words as line_of
@@ -27,8 +28,7 @@ def op_at(lane: Lane) -> Op:
     return lane.code.ops[position(lane)]
 
 
-@dataclass(frozen=True, slots=True)
-class Stand:
+class Stand(Struct, frozen=True):
     """Lanes of a warp that are at the same place: ``waits`` says for what, if they do."""
 
     warp: Warp

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ptxemu.ir.graph import Block, Graph
 
@@ -92,14 +93,13 @@ def subtrees(order: Sequence[int], parents: list[int]) -> tuple[list[int], list[
     return first, [begin + nodes for begin, nodes in zip(first, size)]
 
 
-@dataclass(slots=True, eq=False)
-class Loop:
+class Loop(Struct, eq=False):
     """A natural loop: ``header``, all its blocks (nested loops included), its parent and its latches."""
 
     header: Block
     blocks: set[Block]
     parent: Loop | None = None
-    latches: list[Block] = field(default_factory=list)
+    latches: list[Block] = []
 
     def exits(self) -> list[Block]:
         """The blocks just outside that an edge out of the loop leads to."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 AXES, LAYER, SAMPLE = "xyz", "l", "s"
 
 
-@dataclass(frozen=True, slots=True)
-class Geometry:
+class Geometry(Struct, frozen=True):
     """``coordinates`` are the elements of a coordinate tuple of PTX in order: axes, ``l`` the layer, ``s`` the sample.
 
     ``extents`` are the axes of an array of texels, outermost first, without one for the components.

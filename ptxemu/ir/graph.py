@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, field
 from itertools import compress
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, Symbol, SymRef, Variable, Vec
@@ -57,8 +56,7 @@ class Phis(Struct, eq=False):
             self.args = {pred: list(compress(column, kept)) for pred, column in self.args.items()}
 
 
-@dataclass(slots=True, eq=False)
-class Block:
+class Block(Struct, eq=False):
     """A basic block. It ends in a jump (one successor), a branch (two: taken, not taken), a computed branch (any number), or
     the thread's end (none).
 
@@ -68,10 +66,10 @@ class Block:
     """
 
     name: str
-    ops: list[Op] = field(default_factory=list)
+    ops: list[Op] = []
     phis: Phis = field(default_factory=Phis)
-    succs: list[Block] = field(default_factory=list)
-    preds: list[Block] = field(default_factory=list)
+    succs: list[Block] = []
+    preds: list[Block] = []
     cond: Reg | None = None
     negated: bool = False
     pos: int = 0
@@ -81,8 +79,7 @@ class Block:
         return self.name
 
 
-@dataclass(slots=True, eq=False)
-class Graph:
+class Graph(Struct, eq=False):
     """A function body as blocks; ``blocks[0]`` is the entry. ``variables`` are the local and shared variables in use.
 
     ``spins``: the latches of loops that wait for other threads (:mod:`ptxemu.analysis.spinning`).
@@ -94,9 +91,9 @@ class Graph:
     name: str
     blocks: list[Block]
     variables: list[Variable]
-    incoming: dict[Variable, int] = field(default_factory=dict)
-    spins: set[Block] = field(default_factory=set)
-    joint: dict[Block, list[Block]] = field(default_factory=dict)
+    incoming: dict[Variable, int] = {}
+    spins: set[Block] = set()
+    joint: dict[Block, list[Block]] = {}
 
     @property
     def entry(self) -> Block:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu.text.errors import InputError, shown
 
@@ -46,8 +48,7 @@ class Summation(NamedTuple):
     order: Literal["plain", "pairs", "chain"] = "plain"
 
 
-@dataclass(frozen=True, slots=True)
-class Numerics:
+class Numerics(Struct, frozen=True):
     """``first``: the number of the first architecture.  ``fraction``: of f16, bf16 and tf32.
 
     ``halves`` and ``words``: the products that are added at once of multiplicands of 16 and 32 bits.  ``least``: the least common

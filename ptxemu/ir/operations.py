@@ -7,14 +7,14 @@ of ``sured``, ``red`` and ``atom``; the words of other instruction sets refer to
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu._runtime import lib
 from ptxemu.ir.types import ScalarType
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One operation. ``classes`` are those of ``u`` (unsigned and untyped), ``s`` (signed) and ``f`` (floating point).
 
     ``word`` is "" where PTX lacks it.  ``idempotent``: done again with the same operands, it leaves memory as it is.  ``binary``:

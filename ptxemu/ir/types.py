@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarType:
+class ScalarType(Struct, frozen=True):
     """One fundamental PTX type such as ``u32``, ``f16x2`` or ``pred``.
 
     ``kind`` is one of ``u`` (unsigned), ``s`` (signed), ``f`` (float), ``b`` (bits), ``pred``, ``opaque``

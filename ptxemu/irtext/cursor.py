@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from ptxemu.ir.types import TYPES, ScalarType
 from ptxemu.irtext.words import unquoted
@@ -120,8 +121,7 @@ class Cursor:
         return self.at
 
 
-@dataclass(slots=True)
-class Line:
+class Line(Struct):
     """A line without its comment, and its number; ``pos`` is the position in the program that the comment gives, 0 if none."""
 
     number: int

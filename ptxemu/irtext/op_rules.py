@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.ir.ops import Addr, Function, Imm, Module, Op, Operand, Reg, SReg, SymRef, Variable, Vec
 from ptxemu.ir.types import PRED, TYPES, ScalarType
@@ -15,8 +16,7 @@ from ptxemu.isa.special import SPECIAL_REGISTERS
 B8 = TYPES["b8"]
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What the rules must know: the module, the function's own variables, and the form of the code."""
 
     module: Module

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ptxemu.ir.ops import Addr, Call, Function, Imm, Op, Operand, Reg, SReg, Symbol, SymRef, Variable, Vec
 from ptxemu.ir.types import PRED, ScalarType
@@ -18,8 +19,7 @@ NUMBER = re.compile(r"0[fd][0-9a-f]+\([^)]*\)|-?\w+")
 DEFINITION = re.compile(r' *([%"]|_(,| =))')
 
 
-@dataclass(slots=True)
-class Literal:
+class Literal(Struct):
     """A constant whose type may follow from its place."""
 
     text: str
@@ -30,14 +30,13 @@ Raw = Operand | Literal | tuple["Raw", ...]
 """An operand as it is read, when the types of constants are not known yet."""
 
 
-@dataclass(slots=True)
-class Operations:
+class Operations(Struct):
     """Reads the ops of one function. ``untyped`` are registers whose type has not been read."""
 
     dialect: str
     symbols: Mapping[str, Symbol]
-    registers: dict[str, Reg] = field(default_factory=dict)
-    untyped: set[Reg] = field(default_factory=set)
+    registers: dict[str, Reg] = {}
+    untyped: set[Reg] = set()
 
     def op(self, cursor: Cursor, pos: int) -> Op:
         guard = self.guard(cursor) if cursor.accept("@") else None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.ir.graph import Block, Graph, Phi, reads, symbols, writes
 from ptxemu.ir.ops import (
@@ -37,8 +38,7 @@ Item = Op | LabelMark
 WIDTH = 72  # of a line up to its comment
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """A function with its code: a flat list, or a graph. ``variables`` are those that the code may use."""
 
     function: Function

@@ -6,8 +6,8 @@ Everything else is inlined, except where that would make the code of a kernel ex
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ptxemu.ir.graph import symbols
@@ -22,8 +22,7 @@ MAX_WAITING = 10 * MAX_INLINED  # the same for a function that must not stay one
 MAX_NESTING = 32  # calls expanded inside calls
 
 
-@dataclass(slots=True, eq=False)
-class Routine:
+class Routine(Struct, eq=False):
     """A body that is compiled as a function of its own: the kernel's (always the first) or a device function's.
 
     ``variables`` are the function-scope variables it uses. Every call left in ``body`` is a real one or of an external

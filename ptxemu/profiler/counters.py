@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ptxemu._runtime import lib
 from ptxemu.device.launch_limits import Shape
@@ -30,8 +31,7 @@ SPACES = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
-class Counts:
+class Counts(Struct):
     """Of one instruction. ``executed`` counts warps, ``threads`` their threads, ``active`` those whose guard holds; ``divergent``
     the branches that threads left for different places; ``passes`` what atomics of one warp would take one after the other,
     where threads update the same address."""
@@ -41,11 +41,10 @@ class Counts:
     active: int = 0
     divergent: int = 0
     passes: int = 0
-    traffic: dict[tuple[str, str], Traffic] = field(default_factory=dict)
+    traffic: dict[tuple[str, str], Traffic] = {}
 
 
-@dataclass(slots=True)
-class FirstBirth:
+class FirstBirth(Struct):
     """The first NaN, infinity or subnormal number that an instruction made: its block and thread, the bits of the operands and of
     the result; and how often threads made one."""
 
@@ -56,19 +55,18 @@ class FirstBirth:
     times: int = 0
 
 
-@dataclass(slots=True, eq=False)
-class LaunchCounts:
+class LaunchCounts(Struct, eq=False):
     """Of a launch, by instruction. ``updates`` counts those of each address by atomics; ``sectors`` are those of global memory
     that it touches at all; ``hottest`` are the addresses with the most updates, in words."""
 
     image: Any
     shape: Shape
     shared: int
-    counts: dict[Op, Counts] = field(default_factory=dict)
+    counts: dict[Op, Counts] = {}
     updates: Counter[tuple[str, int]] = field(default_factory=Counter)
-    sectors: set[int] = field(default_factory=set)
-    hottest: list[tuple[str, int]] = field(default_factory=list)
-    births: dict[tuple[Op, str], FirstBirth] = field(default_factory=dict)
+    sectors: set[int] = set()
+    hottest: list[tuple[str, int]] = []
+    births: dict[tuple[Op, str], FirstBirth] = {}
     blocks: int = 0  # that were run
     stopped: bool = False
 

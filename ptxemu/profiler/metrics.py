@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.ir.ops import Op
 from ptxemu.isa.work import ATOMIC, OPERATIONS_OF, class_of, float_operation, matrix_operations
@@ -86,8 +87,7 @@ def derived(sums: Mapping[str, int]) -> dict[str, float]:
     return {name: above / below for name, (above, below) in pairs.items() if below}
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """Operations on floats, by precision and of matrices, and bytes of global memory: ``moved`` in sectors between the first
     cache and the warps, ``touched`` at least between memory and the caches."""
 

@@ -6,7 +6,7 @@ those of NVIDIA's occupancy calculator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 REGISTERS = 65536  # of a multiprocessor
 REGISTER_UNIT = 256  # in which warps get registers
@@ -15,8 +15,7 @@ PARTS = 4  # of a multiprocessor, each with a scheduler and a quarter of the reg
 KIB = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Multiprocessor:
+class Multiprocessor(Struct, frozen=True):
     """Limits of one: ``shared`` bytes in all, of which a block gets whole ``unit`` bytes and the system ``reserved`` for each.
 
     ``gpu`` is one that has it, with its peaks: operations of fp32 and bytes of memory in a second, as its data sheet says.
@@ -57,8 +56,7 @@ def multiprocessor_of(sm: int) -> Multiprocessor:
     return max((one for one in MULTIPROCESSORS if one.sm <= sm), key=lambda one: one.sm, default=MULTIPROCESSORS[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Occupancy:
+class Occupancy(Struct, frozen=True):
     """Blocks that fit a multiprocessor by each limit, and the warps of those that fit them all."""
 
     limits: dict[str, int]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from ptxemu.ir.ops import Module, Op
 from ptxemu.ir.source_lines import SourceLines
@@ -24,8 +25,7 @@ Key = TypeVar("Key", bound=Hashable)
 LIMITS = {"registers": "registers", "shared memory": "shared_mem", "warps": "warps", "blocks": "blocks"}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """What the instructions of one line did. ``text`` is None where the file cannot be read."""
 
     place: Location

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 from ptxemu.ir.graph import reads, writes
 from ptxemu.ir.ops import Function, LabelMark, Reg
@@ -46,8 +47,7 @@ def _mentions(function: Function) -> tuple[dict[Reg, int], dict[Reg, int]]:
     return first, last
 
 
-@dataclass(slots=True)
-class _Loop:
+class _Loop(Struct):
     """From a label to the last branch back to it, as positions of instructions; ``outer`` is the loop around it."""
 
     start: int

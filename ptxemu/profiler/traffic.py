@@ -8,15 +8,15 @@ the warp.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 SECTOR, BANKS, BANK = 32, 32, 4  # bytes, number, bytes
 ROW = BANKS * BANK
 WIDEST = 16  # bytes that one thread moves in an instruction; more is a bulk copy
 
 
-@dataclass(slots=True)
-class Traffic:
+class Traffic(Struct):
     """Of one instruction in one space. ``bytes`` are different ones that threads ask for; ``ideal`` the sectors that would hold
     them; ``least`` the wavefronts without conflicts."""
 

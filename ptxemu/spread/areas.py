@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ptxemu._runtime import ffi, lib
@@ -21,8 +20,7 @@ LONGEST = max(update.dtype.itemsize for update in UPDATES)
 COORDINATES = {"width": "x", "height": "y", "depth": "z", "layers": "layer"}
 
 
-@dataclass(frozen=True, slots=True)
-class Area:
+class Area(Struct, frozen=True):
     """``bytes`` are the memory itself, ``surface`` the texels that lie there. What is ``fixed`` kernels only read."""
 
     name: str

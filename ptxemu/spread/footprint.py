@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ptxemu._runtime import ffi, lib
@@ -19,8 +19,7 @@ Blocks = NDArray[np.uint32]
 """For each byte of an area a block, counted from 1 in the order of the grid, or 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(Struct, frozen=True):
     """Numbers of which many neighbours are the same: those that begin at ``starts``, of ``count`` in all."""
 
     starts: NDArray[np.int64]
@@ -36,8 +35,7 @@ class Runs:
         return np.repeat(self.values, np.diff(self.starts, append=self.count))
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What a part of a launch did to an area: of each byte the block that wrote it last, the first that read what it did not
     write itself, and what was done to it (PE_WRITTEN ...); and the bytes that were written, as they are now."""
 

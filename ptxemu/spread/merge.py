@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ptxemu._runtime import lib
@@ -49,8 +49,7 @@ def _merged(before: Bytes, parts: Sequence[Changes], grid: Extent, place: Callab
     return state.bytes
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Struct):
     """An area after some of the parts, and what they have done to each of its bytes."""
 
     bytes: Bytes

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ptxemu.api import Launcher
@@ -24,8 +25,7 @@ Memory = Mapping[str, NDArray[np.uint8]]
 """The bytes of the areas of a case that launches may change, by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """What came of a part: its changes, what it printed, and seconds in the kernel and in all."""
 
     changes: dict[str, Changes]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ptxemu._runtime import lib
@@ -31,8 +31,7 @@ COMBINED: dict[str, Callable[[Words, Words, Words], Words]] = {
 DTYPES = {"u32": "<u4", "s32": "<i4", "b32": "<u4", "u64": "<u8", "s64": "<i8", "b64": "<u8"}
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """An update of integers: the name of the operation (``ir/operations.py``), and its type in PTX."""
 
     operation: str

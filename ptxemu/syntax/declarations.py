@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ptxemu.syntax import expressions as build
 from ptxemu.syntax.ast import (
@@ -49,8 +50,7 @@ Declarator = tuple[str, int, int, tuple[int | None, ...], int | None]
 """Name, pos, end, extents, and the count of ``%r<n>``."""
 
 
-@dataclass(slots=True)
-class Header:
+class Header(Struct):
     """Fills in ``.version``, ``.target`` and ``.address_size``, each of which may be given once."""
 
     stream: TokenStream
@@ -117,8 +117,7 @@ def variable(
     )
 
 
-@dataclass(slots=True, frozen=True)
-class FunctionHeader:
+class FunctionHeader(Struct, frozen=True):
     """What comes before a function's body. Early compilers end a prototype there, without a semicolon."""
 
     linkage: tuple[str, int | None]

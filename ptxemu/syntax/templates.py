@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar, get_args
+
+from msgspec import Struct
 
 from ptxemu.syntax import ast
 from ptxemu.syntax.declarations import EXPLICIT_ZERO
@@ -51,8 +52,7 @@ class NoTemplate(Exception):
     """The statement has a part that does not follow from its leaves one by one, e.g. a constant expression."""
 
 
-@dataclass(slots=True)
-class Leaves:
+class Leaves(Struct):
     """The leaves of one statement: texts and spans in ``source``."""
 
     source: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
 from unicodedata import combining, east_asian_width
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from ptxemu.text.poison import Damage
 from ptxemu.text.source import Location, SourceFile
@@ -12,8 +14,7 @@ from ptxemu.text.source import Location, SourceFile
 Dim3 = tuple[int, int, int]
 
 
-@dataclass(slots=True, frozen=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """One message about a source. Lines and columns are 1-based, 0 for the file as a whole; ``end_column`` is exclusive."""
 
     severity: str  # "error" | "warning"
@@ -85,8 +86,7 @@ LARGEST_SHOWN = 512  # bits of a number
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-@dataclass(slots=True)
-class Diagnostics:
+class Diagnostics(Struct):
     """Collects the diagnostics of one source; the same fault at the same place is kept once.
 
     ``strict`` enforces the version and target of every form, and rejects what ptxas rejects although its meaning is clear.
@@ -96,10 +96,10 @@ class Diagnostics:
     source: SourceFile
     strict: bool = False
     alone: bool = True
-    records: list[Diagnostic] = field(default_factory=list)
+    records: list[Diagnostic] = []
     damage: Damage = field(default_factory=Damage)
-    _earlier: list[Diagnostic] = field(default_factory=list)
-    _seen: set[tuple[str, int]] = field(default_factory=set)
+    _earlier: list[Diagnostic] = []
+    _seen: set[tuple[str, int]] = set()
     _count: int = 0  # of the errors in ``records``
 
     def add(self, severity: str, message: str, pos: int, end: int = -1, notes: tuple[str, ...] = ()) -> None:
@@ -189,8 +189,7 @@ class UnsupportedError(Error):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True)
-class TexelPlace:
+class TexelPlace(Struct, frozen=True):
     """Where an access of a surface went: the slot of its table, x y z and layer, and what the program calls the surface."""
 
     slot: int
@@ -198,8 +197,7 @@ class TexelPlace:
     surface: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultRecord:
+class FaultRecord(Struct, frozen=True, kw_only=True):
     """The first fault of a launch.
 
     ``code`` is the ``cudaError_t``, ``pos`` the position in the source, ``pc`` that in machine code where there is no other.
@@ -229,10 +227,10 @@ class FaultRecord:
 
     def as_dict(self) -> dict[str, object]:
         """As plain data: ``where`` is ``file:line`` or empty, and the fields of ``texel``, if there is one, are on this level."""
-        found: dict[str, object] = {item.name: getattr(self, item.name) for item in fields(self)}
+        found: dict[str, object] = asdict(self)
         del found["location"], found["texel"]
         if self.texel is not None:
-            found |= {item.name: getattr(self.texel, item.name) for item in fields(self.texel)}
+            found |= asdict(self.texel)
         found["where"], found["line"] = (str(self.location), self.location.line) if self.location else ("", None)
         return found
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 _WORD = re.compile(r"[A-Za-z_$%][\w$]*", re.ASCII)
 _NAMELESS = re.compile(r"\s*[^\w\s$%:]*(?:\.\w+)?:", re.ASCII)
 _DIGITS = "0123456789"
 
 
-@dataclass(slots=True)
-class Damage:
+class Damage(Struct):
     """The unreadable parts of a source, so that errors that follow from them are not reported."""
 
-    spans: list[tuple[int, int]] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
+    spans: list[tuple[int, int]] = []
+    names: set[str] = set()
     """What may have been declared there."""
-    unbalanced: list[int] = field(default_factory=list)
+    unbalanced: list[int] = []
     """Where braces do not match: what belongs to which function there is a guess."""
     _sealed: bool = False
-    _known: dict[tuple[int, int], tuple[bool, frozenset[str]]] = field(default_factory=dict)
+    _known: dict[tuple[int, int], tuple[bool, frozenset[str]]] = {}
 
     def __bool__(self) -> bool:
         return bool(self.spans or self.unbalanced)

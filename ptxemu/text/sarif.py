@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from ptxemu.text.json_text import json_text
 from ptxemu.text.version import VERSION
@@ -15,8 +16,7 @@ from ptxemu.text.version import VERSION
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-@dataclass(frozen=True, slots=True)
-class SarifResult:
+class SarifResult(Struct, frozen=True):
     """A result: ``level`` is error, warning or note, ``regions`` files with what SARIF calls a region, the most telling first."""
 
     level: str

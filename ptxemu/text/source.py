@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
+
+from msgspec import Struct
 
 _INK = re.compile(r"\S")
 _BYTE_ORDER_MARK = "\ufeff"
@@ -24,8 +25,7 @@ def after_blanks(text: str, pos: int) -> int:
     return found.start() if found else len(text)
 
 
-@dataclass(slots=True, frozen=True)
-class Location:
+class Location(Struct, frozen=True):
     """A line of a file; as text, ``file:line``."""
 
     file: str
@@ -47,17 +47,15 @@ class Loc(NamedTuple):
     caller: int = 0
 
 
-@dataclass(slots=True)
 class SourceFile:
     """A named text; offsets turn into 1-based lines and columns on demand (columns count characters)."""
 
-    name: str
-    text: str
-    _starts: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise TypeError(f"the text of a program must be a str, not {type(self.text).__name__}")
+    def __init__(self, name: str, text: str) -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"the text of a program must be a str, not {type(text).__name__}")
+        self.name = name
+        self.text = text
+        self._starts: list[int] = []
 
     @property
     def starts(self) -> list[int]:

@@ -9,10 +9,10 @@ import os
 import random
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import ptxemu
 from ptxemu._runtime import ffi, lib

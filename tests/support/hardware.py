@@ -20,7 +20,6 @@ import os
 import pickle
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from ptxemu import api
 from ptxemu.case.cuda_driver import Address, CudaDriver, Pointer

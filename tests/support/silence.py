@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import wraps
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ptxemu import api
 from ptxemu.checkers.checks import Checks

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.profiler import metrics
 from ptxemu.profiler.metrics import KINDS
@@ -11,8 +12,7 @@ from ptxemu.profiler.metrics import KINDS
 Sums = Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """``value`` of a line's sums; ``share``: shown as percent of all lines, too."""
 
     title: str

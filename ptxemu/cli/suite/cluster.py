@@ -6,10 +6,11 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+from msgspec.structs import replace
 
 from ptxemu.cli.suite.one_case import Settings, run_one, share_of
 from ptxemu.cli.suite.outcome import KILLED, CaseOutcome

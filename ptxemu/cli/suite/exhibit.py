@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ptxemu.case.arrays import Array
@@ -21,8 +21,7 @@ MAX_SHOWN = 1024  # pixels of a picture in each direction; of larger ones every 
 CONTEXT = 3  # lines around the one that a fault names
 
 
-@dataclass(frozen=True, slots=True)
-class Exhibit:
+class Exhibit(Struct, frozen=True):
     """The errors of an output, and what it looks like if it is a picture.
 
     ``exact`` elements are not off, ``bins`` are how many have errors between 10 to the power of ``low`` and of ``high``, and

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu.case import Case, CaseResult, read_case, run_case
 from ptxemu.case.compare import Comparison
@@ -34,8 +36,7 @@ from ptxemu.text.errors import Error, InputError
 MAX_OUTPUT = 64 << 10  # characters of printf output that are kept
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """How the cases of a suite run: ``timeout`` is for launches that state none, ``output`` where cases save results.
 
     With ``exhibits`` outcomes have what a page of HTML shows.

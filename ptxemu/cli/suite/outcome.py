@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptxemu.case.compare import Comparison
 from ptxemu.checkers.findings import FINDINGS_EXIT, Finding
@@ -29,8 +30,7 @@ CODES = {
 STATUS_OF_CODE = {code: status for status, code in CODES.items() if code not in (IsolationError.exit_code, InputError.exit_code)}
 
 
-@dataclass(frozen=True, slots=True)
-class CaseOutcome:
+class CaseOutcome(Struct, frozen=True):
     """What became of a case; ``output`` is what its kernels printed, ``source`` the lines of the program that it failed in, and
     ``findings`` what checkers have found, however it ended."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 from msgspec import ValidationError, convert
+from msgspec.structs import asdict, replace
 
 from ptxemu.case.matrix import split_point
 from ptxemu.checkers.findings import grouped

@@ -6,10 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from uuid import uuid4
+
+from msgspec import Struct
 
 from ptxemu.case.runner import CaseRun
 from ptxemu.cli.options import DeviceChoice
@@ -22,8 +23,7 @@ from ptxemu.text.errors import Error
 _kept = threading.local()
 
 
-@dataclass(frozen=True, slots=True)
-class PartTime:
+class PartTime(Struct, frozen=True):
     """Which blocks of a launch a worker has run, in how many seconds in the kernel and in all."""
 
     launch: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.processors import checked_cpu
@@ -32,8 +32,7 @@ from ptxemu.text.symbols import plain_name, symbol_of
 SUFFIXES = {"ir": ".ir", "llvm": ".ll", "asm": ".s", "obj": ".o"}
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """Code of some kernels, and what is known of each as JSON data."""
 
     data: bytes
@@ -92,8 +91,7 @@ def command(
         click.echo(json_text({"emit": kind, "files": [_facts(code) for code in made]}))
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiler:
+class _Compiler(Struct, frozen=True):
     """A module, and what is to be made of its kernels."""
 
     module: Module

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from ptxemu.case import Case, CaseResult, read_case, run_case
 from ptxemu.case.compare import Comparison
@@ -64,8 +65,7 @@ def command(
     return 0 if same else Fault.exit_code
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(Struct, frozen=True):
     """What came of a program: its results, or what it failed with; and what it printed."""
 
     program: str

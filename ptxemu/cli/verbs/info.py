@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.programs import read_programs
@@ -30,8 +31,7 @@ from ptxemu.text.source import SourceFile, join
 from ptxemu.text.symbols import plain_name
 
 
-@dataclass(slots=True)
-class Count:
+class Count(Struct):
     """How often an instruction occurs in a kernel, the line where first, whether ptxemu runs it, and what is known of the bits of
     its results (ptxemu/isa/fidelity.py)."""
 

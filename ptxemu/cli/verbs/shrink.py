@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from ptxemu.case import Case, case_file, read_case, run_case
 from ptxemu.case.failing import Candidates

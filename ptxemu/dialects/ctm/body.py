@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.check.modifiers import Form
 from ptxemu.dialects.build import Builder, Guard
@@ -32,8 +33,7 @@ ALPHA = 3
 Warn = Callable[[str, int, int], None]
 
 
-@dataclass(slots=True)
-class Work:
+class Work(Struct):
     """A part of an instruction: what it is, what it writes, what it has computed."""
 
     part: Part
@@ -43,8 +43,7 @@ class Work:
     values: dict[int, Reg]
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     """An input; ``neighbours``: it is LINEAR_INP_2X2."""
 
     surface: Variable

@@ -7,7 +7,8 @@ test lie elsewhere, in words whose layout is not known.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.check.modifiers import Form
 from ptxemu.dialects.ctm.ast import Instruction, Part
@@ -18,8 +19,7 @@ from ptxemu.dialects.text import TextError
 from ptxemu.text.errors import InputError, UnsupportedError
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """Bits of word 0, or of the RGB word (1)."""
 
     word: int
@@ -48,8 +48,7 @@ EXPRESSED = {"ALU": COMPUTED, "OUTPUT": COMPUTED, "TEX": GATED}
 Words = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class UnitFields:
+class UnitFields(Struct, frozen=True):
     """What the words say of a unit, as texts: its modifiers, and the masks of the temporary and of ``out`` or ``pred``."""
 
     modifiers: tuple[str, ...]
@@ -57,8 +56,7 @@ class UnitFields:
     output: str
 
 
-@dataclass(frozen=True, slots=True)
-class InstructionFields:
+class InstructionFields(Struct, frozen=True):
     """What the words say of an instruction. ``type`` is ALU, OUTPUT or TEX."""
 
     type: str

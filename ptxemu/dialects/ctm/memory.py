@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ptxemu.device.buffer import Buffer
 from ptxemu.device.device import Device
@@ -27,8 +27,7 @@ BASE, PITCH, TILING, FORMAT, HEIGHT = 0xFFFFF800, 0x1FFC, 0x30000, 0x7000000, 0x
 """The bits of the fields."""
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(Struct, frozen=True):
     """What the registers say. The pitch, in elements, is also the width: there is no register for one."""
 
     base: int

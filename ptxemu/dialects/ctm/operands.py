@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.dialects.ctm.ast import Name, Number, Operand, Pair, Part, Source
@@ -19,8 +19,7 @@ INPUTS = 16
 PRED, OUT = "pred", "out"
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """Which channels a part computes."""
 
     channels: range
@@ -30,8 +29,7 @@ class Unit:
 UNITS = {"RGB": Unit(range(3), "rgb"), "ALPHA": Unit(range(3, 4), "a"), None: Unit(range(4), CHANNELS)}
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
+class Destination(Struct, frozen=True):
     """Channels of a temporary, of the predicate or of the output."""
 
     kind: str  # "temporary", PRED, OUT
@@ -128,8 +126,7 @@ def temporary(name: Name) -> int:
 # ---------------------------------------------------------------- sources
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(Struct, frozen=True):
     """One channel of a source: of a temporary (``r``) or constant (``c``) register, or the bits of a number."""
 
     bank: str

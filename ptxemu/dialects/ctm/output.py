@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from ptxemu.dialects.build import Guard
 from ptxemu.dialects.ctm.ast import Name
@@ -20,8 +20,7 @@ ALL = 15
 NEVER, ALWAYS = 0, 7
 
 
-@dataclass(slots=True)
-class Conditional:
+class Conditional(Struct):
     """The state of the conditional output unit."""
 
     test: int = ALWAYS
@@ -32,20 +31,18 @@ class Conditional:
     place: Name | None = None  # where the test is set
 
 
-@dataclass(slots=True)
-class Target:
+class Target(Struct):
     """What a point has sent to a cached target so far."""
 
     values: list[Reg]
     written: list[Reg]
 
 
-@dataclass(slots=True)
-class Write:
+class Write(Struct):
     """What an OUTPUT instruction sends: channels with their values and gates, and the target by channel."""
 
-    values: dict[int, Reg] = field(default_factory=dict)
-    gates: dict[int, Guard | None] = field(default_factory=dict)
+    values: dict[int, Reg] = {}
+    gates: dict[int, Guard | None] = {}
 
 
 class Output:

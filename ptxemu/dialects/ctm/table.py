@@ -7,7 +7,7 @@ instructions test their result for predicate bits, OUTPUT instructions send it t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ptxemu.dialects import operations
 from ptxemu.isa.table import Row, add_row
@@ -24,8 +24,7 @@ MODIFIERS = {
 DISABLED = "OMOD_DISABLED"
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Struct, frozen=True):
     """An operation of the units: how many sources it has, and whether it may keep the bits of the one that it chooses."""
 
     name: str

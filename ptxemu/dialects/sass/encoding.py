@@ -7,7 +7,8 @@ size; the assembler takes what the reference calls legal.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.check.modifiers import Form
 from ptxemu.dialects.sass.ast import Address, Instruction
@@ -36,8 +37,7 @@ ALWAYS = 7  # PT
 DEFAULT_CLAMP = "NEAR"
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """Bits ``low`` .. ``low + width - 1``; ``values`` are the words that they number, or the field is a number."""
 
     name: str

@@ -6,7 +6,8 @@ Integers of up to 32 bits are computed as 32 bits and cut to the target's type; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.dialects import build
 from ptxemu.dialects.build import Builder
@@ -29,8 +30,7 @@ FLOAT_FORMS = {"add": "add.rn.f32", "mul": "mul.rn.f32", "mad": "fma.rn.f32", "m
 SHIFTS = {"shl": "shl.b32", "shr": "shr.u32", "asr": "shr.s32"}
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """How the value of a channel is made, and its bits."""
 
     emit: Emit

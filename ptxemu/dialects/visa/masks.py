@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.dialects import build
 from ptxemu.dialects.build import Builder
@@ -20,8 +21,7 @@ SIZES = (1, 2, 4, 8, 16, 32)
 Bit = bool | Reg
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """The execution size, and the mask control: the first channel, and whether the execution mask does not count."""
 
     size: int
@@ -53,8 +53,7 @@ def span(execution: Execution, strict: bool, width: int) -> Span:
     return Span(size, offset, found[2] is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Predication:
+class Predication(Struct, frozen=True):
     """The predicate of every channel of an instruction: one bit each, or one for all."""
 
     bits: tuple[Reg, ...]

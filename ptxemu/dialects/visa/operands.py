@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ptxemu.dialects.build import Builder, Guard
 from ptxemu.dialects.text import TextError, integer
@@ -25,8 +25,7 @@ FLOATS = ("hf", "f", "df")
 UNMODIFIED = ("q", "uq", "hf", "df")
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(Struct, frozen=True):
     """A raw operand: element n is the dword at ``byte`` + 4 n of a variable."""
 
     variable: General
@@ -54,8 +53,7 @@ def raw(scope: Scope, operand: Operand, size: int) -> Raw | None:
 # ---------------------------------------------------------------- regions
 
 
-@dataclass(frozen=True, slots=True)
-class Elements:
+class Elements(Struct, frozen=True):
     """A region: the byte of each channel's element."""
 
     variable: General
@@ -84,8 +82,7 @@ class Elements:
         return self.variable.words == other.variable.words and (self.variable, self.bytes) != (other.variable, other.bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """An immediate: the 32 bits of each channel."""
 
     type: str

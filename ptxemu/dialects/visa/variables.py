@@ -6,7 +6,7 @@ operand lie in them is known when the text is read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from ptxemu.dialects.build import Builder, Guard
 from ptxemu.dialects.text import TextError
@@ -25,8 +25,7 @@ CHANNELS = 32
 NULL_NAMES = ("V0", "%null")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class General:
+class General(Struct, frozen=True, eq=False):
     """``count`` elements of ``type`` from byte ``offset`` of the registers ``words`` on."""
 
     name: str
@@ -44,16 +43,14 @@ class General:
         return self.count * self.size
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Predicate:
+class Predicate(Struct, frozen=True, eq=False):
     """Its bits, one for each channel."""
 
     name: str
     bits: tuple[Reg, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SurfaceVariable:
+class SurfaceVariable(Struct, frozen=True, eq=False):
     """The handle of the surface that it selects."""
 
     name: str
@@ -62,14 +59,13 @@ class SurfaceVariable:
 
 
 Declared = General | Predicate | SurfaceVariable
-KINDS = {General: "a general variable", Predicate: "a predicate", SurfaceVariable: "a surface"}
+KINDS: dict[type, str] = {General: "a general variable", Predicate: "a predicate", SurfaceVariable: "a surface"}
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Struct):
     """What a kernel declares, by name; ``v_name`` gives a second one."""
 
-    names: dict[str, Declared] = field(default_factory=dict)
+    names: dict[str, Declared] = {}
 
     def add(self, name: Name, declared: Declared) -> None:
         if name.text in NULL_NAMES:

@@ -7,8 +7,9 @@ decides where that fails.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from ptxemu._runtime import lib
 from ptxemu.analysis.shape import Shape
@@ -37,16 +38,14 @@ NOTED = ("generic", "global")
 """Spaces whose accesses may hit an unmapped page: their positions are noted."""
 
 
-@dataclass(slots=True)
-class Range:
+class Range(Struct):
     """Bytes of device memory, two i64; ``first`` is a multiple of all alignments."""
 
     first: str
     size: str
 
 
-@dataclass(slots=True)
-class Span:
+class Span(Struct):
     """What one test covers: a pattern of addresses from ``base`` on (a scalar i64), ``size`` bytes at each."""
 
     space: str
@@ -55,8 +54,7 @@ class Span:
     size: int
 
 
-@dataclass(slots=True)
-class Access:
+class Access(Struct):
     """One access, as the row of its instruction states it: what is tested, observed and named in faults.
 
     The lanes of ``mask`` read, write or update (``kind``: PE_READ ...) ``bytes`` bytes each, None if only the execution tells

@@ -7,9 +7,10 @@ of a comparison in a sorting network, which are read and written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2s
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from ptxemu._runtime import lib
 from ptxemu.analysis.shape import Shape
@@ -79,8 +80,7 @@ def _is_elsewhere(op: Op) -> bool:
     return op.effects.pure or (moves and all(access.space not in ("shared", "generic") for access in op.accesses))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where an access is, and of which family, as a ``pe_pattern_site`` says it."""
 
     low: int

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ptxemu.ir.ops import Op, Reg
 
 
-@dataclass(slots=True)
-class Neighbours:
+class Neighbours(Struct):
     """Loads of words side by side, in this order (lower/memory/neighbours.py); an i1 whether the first in the program has loaded
     for all, and what it has."""
 
     ops: Sequence[Op]
     together: str = ""
-    loaded: dict[Op, str] = field(default_factory=dict)
+    loaded: dict[Op, str] = {}
 
 
-@dataclass(slots=True)
-class Pairs:
+class Pairs(Struct):
     """Ops that are lowered together (lower/memory/pairs.py): the second of each first and the first of each second, and what
     loads of the second kind have got already. And loads that have neighbours."""
 
-    second: dict[Op, Op] = field(default_factory=dict)
-    first: dict[Op, Op] = field(default_factory=dict)
-    loaded: dict[Op, str] = field(default_factory=dict)
-    neighbours: Mapping[Op, Neighbours] = field(default_factory=dict)
+    second: dict[Op, Op] = {}
+    first: dict[Op, Op] = {}
+    loaded: dict[Op, str] = {}
+    neighbours: Mapping[Op, Neighbours] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """Memory that is sure to be there: ``bytes`` from ``start`` on, two i64.
 
     ``places``: how many multiples of an alignment, the second number, are offsets of so many bytes in it, the first one.
@@ -43,8 +41,7 @@ class Reach:
     marching: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """Accesses off one base that give no word to two lanes (families.py): where the first word is from the base, in bytes, and a
     number that others have with the same words of the same lanes alone; 0: there are words of two lanes."""
 
@@ -52,19 +49,17 @@ class Family:
     number: int
 
 
-@dataclass(slots=True)
-class Together:
+class Together(Struct):
     """Reads of shared memory off one base, between which nothing touches that: they are listed by the first one (families.py), if
     ``listed`` is set, an i1."""
 
-    ops: list[Op] = field(default_factory=list)
+    ops: list[Op] = []
     listed: str = ""
 
 
-@dataclass(slots=True)
-class SharedAccesses:
+class SharedAccesses(Struct):
     """What is known of those of a function in code that leaves stamps: their families, by their bases, and in each segment what
     is read together."""
 
-    families: Mapping[Reg, Family] = field(default_factory=dict)
-    together: Mapping[Op, Together] = field(default_factory=dict)
+    families: Mapping[Reg, Family] = {}
+    together: Mapping[Op, Together] = {}

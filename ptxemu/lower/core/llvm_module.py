@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ptxemu.ir.numerics import Numerics
 from ptxemu.ir.observed import Observed
@@ -14,8 +15,7 @@ from ptxemu.lower.core.target import Target
 METADATA = '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 2000}\n!2 = !{}\n'
 
 
-@dataclass(slots=True, eq=False)
-class Unit:
+class Unit(Struct, eq=False):
     """One LLVM module; a kernel that joins others has a copy with facts of its own and the same texts.
 
     ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
@@ -34,13 +34,13 @@ class Unit:
     ranked: bool = False
     forgets: bool = False
     lines: LineInfo | None = None
-    declarations: dict[str, str] = field(default_factory=dict)
-    constants: dict[str, str] = field(default_factory=dict)
-    helpers: dict[str, str] = field(default_factory=dict)
-    definitions: list[str] = field(default_factory=list)
-    steps: dict[Hashable, int] = field(default_factory=dict)
-    routines: list[str] = field(default_factory=list)
-    register_classes: dict[Hashable, int] = field(default_factory=dict)
+    declarations: dict[str, str] = {}
+    constants: dict[str, str] = {}
+    helpers: dict[str, str] = {}
+    definitions: list[str] = []
+    steps: dict[Hashable, int] = {}
+    routines: list[str] = []
+    register_classes: dict[Hashable, int] = {}
 
     @property
     def attributes(self) -> str:

@@ -9,7 +9,8 @@ usual.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import Reg

@@ -8,7 +8,8 @@ segment without tests runs; else one in which the runtime checks each access by 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ptxemu.analysis.shape import MAX_OFFSET, Shape
 from ptxemu.ir.graph import reads
@@ -23,8 +24,7 @@ WORTH = 4  # tests that must be saved for the second version of the code to pay
 Key = tuple[str, Reg]
 
 
-@dataclass(slots=True)
-class Group:
+class Group(Struct):
     """Accesses off one base: byte range [low, high) relative to it, and the largest access size."""
 
     low: int
@@ -37,11 +37,10 @@ class Group:
         return self.low & -self.size
 
 
-@dataclass(slots=True)
-class Segment:
-    ops: list[Op] = field(default_factory=list)
-    groups: dict[Key, Group] = field(default_factory=dict)
-    trusted: set[Op] = field(default_factory=set)
+class Segment(Struct):
+    ops: list[Op] = []
+    groups: dict[Key, Group] = {}
+    trusted: set[Op] = set()
 
     @property
     def versioned(self) -> bool:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
+
+from msgspec import Struct
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.shape import Shape
@@ -20,8 +21,7 @@ LOG = dict(ffi.typeof("pe_shared_log").fields)
 MOST_WARPS = 1024 // LANES
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """What has been done in the CTA's shared memory, a ``pe_shared_log``: accesses are listed there as long as no others race
     with them, and leave no stamps."""
 
@@ -99,8 +99,7 @@ class Log:
         return self.ctx.inst(f"load i64, ptr {self._at(name)}, align 8")
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """An access of shared memory by a pattern that may be listed, or some reads off one base, of which it is the first; ``site``
     is a ``pe_pattern_site``, or ``number`` of them."""
 

@@ -8,11 +8,13 @@ What finds only stamps that do not matter is not told. The numbers below are com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from hashlib import blake2s
 from itertools import combinations
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu._runtime import lib
 from ptxemu.analysis.runs import Runs
@@ -45,8 +47,7 @@ POSITION_HASH = 0x9E3779B1 - (1 << 32)  # 2**32 / the golden ratio, as an i32: n
 Table: TypeAlias = dict[str, str]
 
 
-@dataclass(slots=True)
-class Stamping:
+class Stamping(Struct):
     """The test of one access whose lanes lie in groups; ``fits`` makes an i1, whether they do."""
 
     ctx: Context
@@ -59,7 +60,7 @@ class Stamping:
     partly: bool = False  # lanes may be missing
     one: bool = False  # all words are those of the first lane that is there
     site: str = ""  # the number of the op's, an i64
-    own: Table = field(default_factory=dict)
+    own: Table = {}
     now: str = ""
 
     def passes(self) -> str:

@@ -4,7 +4,8 @@ worker's twin (csrc/check/race_sums.c), and in shared memory."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.ir.ops import Op
@@ -18,8 +19,7 @@ UPDATE = 1 << lib.PE_SITE_BITS
 STAMP_BYTES = ffi.sizeof("pe_stamp")
 
 
-@dataclass(frozen=True, slots=True)
-class SumStamps:
+class SumStamps(Struct, frozen=True):
     """Those of an instruction."""
 
     ctx: Context

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
@@ -14,8 +15,7 @@ NOBODY = -1
 SEVERAL = LANES  # is added to the last lane of those that have a word
 
 
-@dataclass(slots=True)
-class Group:
+class Group(Struct):
     """Words side by side, from an offset off an address on, and the lane that has each: ``NOBODY``, if none has, or the last one,
     plus ``SEVERAL``. Or words anywhere, so many bytes behind that."""
 

@@ -9,7 +9,9 @@ a later row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptxemu.analysis.trips import Makers, makers, sources
 from ptxemu.ir.graph import Block, Phi, reads, registers
@@ -26,8 +28,7 @@ AHEAD = 64
 PAGE = 4096  # bytes of the least that is mapped
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
+class Lead(Struct, frozen=True):
     """A load of an index, the ops that make an address of it, and the access there."""
 
     index: Op

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from ptxemu.analysis.lane_regions import LaneRegion, lane_regions
 from ptxemu.analysis.shape import Shape

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ptxemu.analysis.runs import Runs
@@ -46,8 +46,7 @@ EXPLICIT_CLUSTER = "is_explicit_cluster"  # whose value is the layout's
 OPERAND_BITS = {8, 16, 32, 64}  # of immediate values that a step can hold
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Struct, frozen=True):
     """In a step, the distance to where a label is."""
 
     label: Hashable

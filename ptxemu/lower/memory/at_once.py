@@ -7,7 +7,8 @@ what other CTAs have done keep a state beside its value and access both in one v
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import Context
@@ -18,8 +19,7 @@ MOST = 128
 """Bits of the widest access."""
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """Some elements of an access that one instruction moves; ``offset``: bytes from its start."""
 
     first: int

@@ -7,8 +7,9 @@ test needs of the surface is its view (``pe_surface_view``); where the test fail
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.shape import Shape
@@ -27,16 +28,14 @@ STRIDES = {"y": "pitch", "z": "slice_stride", LAYER: "layer_stride"}
 PLAIN = ("1d", "2d", "3d", "a1d", "a2d")
 
 
-@dataclass(frozen=True, slots=True)
-class Coordinate:
+class Coordinate(Struct, frozen=True):
     """A pattern: ``base``, a scalar i32, plus the offsets of its shape."""
 
     base: str
     shape: Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """The texels of one instruction: ``bytes`` a lane, in ``groups`` rows of neighbours; coordinates by their letters."""
 
     geometry: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.emit import Emitter, elementwise
@@ -16,8 +17,7 @@ SCALE_NAN = 0xFF
 ONE_SCALE = "scaled::n1::ue8m0"
 
 
-@dataclass(frozen=True)
-class Narrow:
+class Narrow(Struct, frozen=True):
     """A format: ``largest`` finite pattern, what NaN becomes; the least that is NaN, and infinity, where there are such.
 
     One that is not ``signed`` has the magnitudes of what is converted to it.

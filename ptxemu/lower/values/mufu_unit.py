@@ -12,7 +12,7 @@ whose products processors add in one instruction; those of degree 1 have a ``bia
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ptxemu.lower.core.emit import Emitter
 from ptxemu.lower.core.tables import pair_products, paired, word_of
@@ -29,8 +29,7 @@ NOT_A_NUMBER = 0x7FFFFFFF
 ONE = 127 << FRACTION_BITS
 
 
-@dataclass(frozen=True)
-class Quadratic:
+class Quadratic(Struct, frozen=True):
     """``low``: its bits.  The unit of the sum is that of ``low`` times its coefficient: that of degree 0 is shifted to the left
     by ``shift0``, the others are multiplied by ``times1`` and ``times2``.  ``split``: the bits of the sum's low word.
     """
