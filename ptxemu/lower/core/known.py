@@ -10,22 +10,25 @@ from ptxemu.ir.ops import Op, Reg
 
 
 class Neighbours(Struct):
-    """Loads of words side by side, in this order (lower/memory/neighbours.py); an i1 whether the first in the program has loaded
-    for all, and what it has."""
+    """Loads, in this order, that the first of them in the program makes for all (lower/memory/together.py): vectors of an LLVM
+    type. An i1 whether it has, and what they are."""
 
     ops: Sequence[Op]
+    type: str
     together: str = ""
     loaded: dict[Op, str] = {}
 
 
 class Pairs(Struct):
     """Ops that are lowered together (lower/memory/pairs.py): the second of each first and the first of each second, and what
-    loads of the second kind have got already. And loads that have neighbours."""
+    loads of the second kind have got already. Loads that have neighbours. And stores that the last of several makes for all, in
+    the order of the program; for the others there is nothing to do (lower/memory/fields.py)."""
 
     second: dict[Op, Op] = {}
     first: dict[Op, Op] = {}
     loaded: dict[Op, str] = {}
     neighbours: Mapping[Op, Neighbours] = {}
+    stores: Mapping[Op, Sequence[Op]] = {}
 
 
 class Reach(Struct, frozen=True):

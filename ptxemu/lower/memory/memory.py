@@ -32,15 +32,16 @@ from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.reach import foresee
 from ptxemu.lower.core.runs import as_expected, expected, first_addresses, in_groups
 from ptxemu.lower.core.telling import admit, admit_load, tell_release
-from ptxemu.lower.memory import ahead, at_once, consecutive, halves, neighbours, pairs, runs, strided, twins, windows
+from ptxemu.lower.memory import ahead, at_once, consecutive, fields, halves, neighbours, pairs, runs, strided, twins, windows
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
 
 
 def pairs_of(ctx: Context, ops: Sequence[Op]) -> Pairs:
-    """The loads and stores among some ops, lowered one after another, that are lowered in pairs, or four loads at a time."""
+    """The loads and stores among some ops, lowered one after another, that are lowered together."""
     found = pairs.pairs_of(ctx, ops, {load, store})
-    found.neighbours = neighbours.neighbours_of(ctx, ops, {load})
+    found.neighbours = neighbours.neighbours_of(ctx, ops, {load}) | fields.loads_of(ctx, ops, {load})
+    found.stores = fields.stores_of(ctx, ops, {store})
     return found
 
 
@@ -63,8 +64,7 @@ def load(ctx: Context, op: Op) -> None:
         if vector:
             values = [ctx.splat(kind.llvm, value) for value in values]
     elif op in ctx.pairs.neighbours:
-        words = neighbours.load(ctx, found, partial(_gathered, ctx, found))
-        values = [ctx.vector.cast("bitcast", neighbours.WORD, word, kind.llvm) for word in words]
+        values = _neighbouring_load(ctx, found, kind)
     else:
         admit(ctx, found)
         values = _lane_load(ctx, found, kind, count)
@@ -102,6 +102,21 @@ def _uniform_load(ctx: Context, op: Op, kind: ScalarType, found: Access, guarded
     if not guarded and op.guard is None:
         return run()
     return ctx.when(ctx.any(found.mask), run, None, [kind.llvm] * len(op.dsts))
+
+
+def _neighbouring_load(ctx: Context, found: Access, kind: ScalarType) -> list[str]:
+    """A load that others may be made with."""
+    bits = f"i{kind.bits}"
+
+    def alone() -> list[str]:
+        admit(ctx, found)
+        return [ctx.vector.cast("bitcast", kind.llvm, value, bits) for value in _lane_load(ctx, found, kind, 1)]
+
+    if fields.serves(ctx, found.op):
+        values = fields.load(ctx, found, alone)
+    else:
+        values = neighbours.load(ctx, found, partial(_gathered, ctx, found))
+    return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
 
 
 def _gathered(ctx: Context, found: Access) -> list[str]:
@@ -278,6 +293,22 @@ def store(ctx: Context, op: Op) -> None:
     """st (PTX ISA "st"): lanes that store to one place leave the value of the highest lane."""
     if pairs.store(ctx, op):
         return
+    if op not in ctx.pairs.stores:
+        _store_alone(ctx, op)
+    elif ops := ctx.pairs.stores[op]:
+        _store_fields(ctx, ops)
+
+
+def _store_fields(ctx: Context, ops: Sequence[Op]) -> None:
+    """Several stores, each of an element of a structure."""
+    found = access(ctx, ops[0], "a")
+    foresee(ctx, found)
+    kinds = [kind for op in ops if (kind := op.type_of("v")) is not None]
+    values = [_stored_bits(ctx, op["v"], kind) for op, kind in zip(ops, kinds, strict=True)]
+    fields.store(ctx, found, ops, values, partial(_store_alone, ctx))
+
+
+def _store_alone(ctx: Context, op: Op) -> None:
     kind, items = op.type_of("v"), items_of(op["v"])
     assert kind is not None
     found = access(ctx, op, "a")

@@ -11,23 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import leaves_stamps, tells_strays
-from ptxemu.ir.ops import STRONG, Addr, Op, Reg
-from ptxemu.ir.types import B64
-from ptxemu.isa.table import LOADS_AND_STORES
+from ptxemu.ir.observed import tells_strays
+from ptxemu.ir.ops import Addr, Op
 from ptxemu.lower.core.access import Access, outside_memory, vector_addresses
 from ptxemu.lower.core.context import Context
-from ptxemu.lower.core.effects import EFFECTS, Effect
+from ptxemu.lower.core.effects import Effect
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.parts import joined
 from ptxemu.lower.core.telling import kept_range
+from ptxemu.lower.memory import together
 
 COUNT = 4
 """Words of a lane that are loaded, as many as fill the least register."""
 FEWEST = 3
 """Those of them that are wanted."""
 WORD_BYTES = 4
-PAGE_BYTES = 4096
 WORD = "i32"
 WORDS = f"<{LANES} x {WORD}>"
 
@@ -35,80 +33,44 @@ WORDS = f"<{LANES} x {WORD}>"
 def neighbours_of(ctx: Context, ops: Sequence[Op], moving: Collection[Effect]) -> dict[Op, Neighbours]:
     """Those among some ops that are lowered one after another, each of which asks :func:`load`."""
     found: dict[Op, Neighbours] = {}
-    if leaves_stamps(ctx.unit.observed) or ctx.unit.observed == "all" or ctx.checking or ctx.in_one_lane:
-        return found
-    for run in _runs(ctx, ops, moving):
-        found.update(dict.fromkeys(run, Neighbours(run)))
+    for loads in together.loads_off_one_base(ctx, ops, moving):
+        own = {offset: op for offset, op in loads.items() if _is_of_any_word(ctx, op)}
+        for run in _side_by_side(own):
+            found.update(dict.fromkeys(run, Neighbours(run, WORDS)))
     return found
 
 
-def _runs(ctx: Context, ops: Sequence[Op], moving: Collection[Effect]) -> Iterator[list[Op]]:
-    """Loads off one base of words side by side, in the order of these, between which nothing but loads touches memory."""
-    begun: dict[Reg, dict[int, Op]] = {}
-    for op in ops:
-        if EFFECTS.get(op.row.lower) in moving and (address := _address(ctx, op)) is not None:
-            assert isinstance(address.base, Reg)
-            begun.setdefault(address.base, {}).setdefault(address.offset, op)
-        elif not _only_loads(op):
-            yield from _side_by_side(begun)
-            begun = {}
-    yield from _side_by_side(begun)
+def _is_of_any_word(ctx: Context, op: Op) -> bool:
+    """Whether a load is of a word for each lane, of whose place nothing is known."""
+    address = op.access.address
+    assert isinstance(address, Addr)
+    if op.access.bytes != WORD_BYTES or ctx.shape(address) is not None or ctx.is_grouped(address.base):
+        return False
+    return ctx.runs(address, WORD_BYTES) is None
 
 
-def _side_by_side(begun: dict[Reg, dict[int, Op]]) -> Iterator[list[Op]]:
-    for loads in begun.values():
-        run: list[int] = []
-        for offset in [*sorted(loads), None]:
-            if offset is not None and len(run) < COUNT and (not run or offset == run[-1] + WORD_BYTES):
-                run.append(offset)
-                continue
-            if len(run) >= FEWEST:
-                yield [loads[each] for each in run]
-            run = [] if offset is None else [offset]
-
-
-def _address(ctx: Context, op: Op) -> Addr | None:
-    """Where a plain load of a word for each lane is, of which nothing else is known."""
-    if op.guard is not None or not STRONG.isdisjoint(op.mods.values()) or len(op.dsts) != 1 or op in (ctx.strays or ()):
-        return None
-    stated, (dst,) = op.access, op.dsts
-    address = stated.address
-    if stated.space != "global" or stated.bytes != WORD_BYTES or dst is None or ctx.is_scalar(dst):
-        return None
-    if not isinstance(address, Addr) or not isinstance(address.base, Reg) or address.base.type.bits != B64.bits:
-        return None
-    if ctx.shape(address) is not None or ctx.is_grouped(address.base) or ctx.runs(address, WORD_BYTES) is not None:
-        return None
-    return address
-
-
-def _only_loads(op: Op) -> bool:
-    """Whether an op changes no memory and waits for nobody."""
-    plain = op.row.lower in LOADS_AND_STORES and STRONG.isdisjoint(op.mods.values())
-    return op.effects.pure or (plain and all(not one.stated.writes for one in op.accesses))
+def _side_by_side(loads: together.Loads) -> Iterator[list[Op]]:
+    run: list[int] = []
+    for offset in [*sorted(loads), None]:
+        if offset is not None and len(run) < COUNT and (not run or offset == run[-1] + WORD_BYTES):
+            run.append(offset)
+            continue
+        if len(run) >= FEWEST:
+            yield [loads[each] for each in run]
+        run = [] if offset is None else [offset]
 
 
 # ---------------------------------------------------------------- lowering
 
 
 def load(ctx: Context, found: Access, alone: Callable[[], list[str]]) -> list[str]:
-    """The value of a load that has neighbours, as integers; ``alone`` loads it without them."""
-    op = found.op
-    group = ctx.pairs.neighbours[op]
-    if group.together:
-        return ctx.when(group.together, lambda: [group.loaded[op]], alone, [WORDS], likely=True)
-    addresses = _addresses(ctx, group, found)
-    group.together = _may_load(ctx, group, found, addresses)
+    """The value of one of them, as integers; ``alone`` loads it without the others."""
 
-    def all_words() -> list[str]:
-        return _columns(ctx, addresses)[: len(group.ops)]
+    def prepare(group: Neighbours) -> tuple[str, together.Load]:
+        addresses = _addresses(ctx, group, found)
+        return _may_load(ctx, group, found, addresses), lambda: _columns(ctx, addresses)[: len(group.ops)]
 
-    def first_alone() -> list[str]:
-        return [value for each in group.ops for value in (alone() if each is op else ["zeroinitializer"])]
-
-    words = ctx.when(group.together, all_words, first_alone, [WORDS] * len(group.ops), likely=True)
-    group.loaded = dict(zip(group.ops, words, strict=True))
-    return [group.loaded[op]]
+    return together.load(ctx, found.op, alone, prepare)
 
 
 def _addresses(ctx: Context, group: Neighbours, found: Access) -> str:
@@ -130,8 +92,8 @@ def _may_load(ctx: Context, group: Neighbours, found: Access, addresses: str) ->
     if len(group.ops) == COUNT and all(each in ctx.trusted for each in group.ops):
         return full
     outside = outside_memory(ctx, addresses, WORD_BYTES)
-    inside = ctx.vector.bin("and", "i64", addresses, ctx.vector.int(64, PAGE_BYTES - 1))
-    over = ctx.vector.icmp("ugt", "i64", inside, ctx.vector.int(64, PAGE_BYTES - COUNT * WORD_BYTES))
+    inside = ctx.vector.bin("and", "i64", addresses, ctx.vector.int(64, together.PAGE_BYTES - 1))
+    over = ctx.vector.icmp("ugt", "i64", inside, ctx.vector.int(64, together.PAGE_BYTES - COUNT * WORD_BYTES))
     wrong = ctx.scalar.bin("or", f"i{LANES}", outside, ctx.bits_of(over))
     return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("eq", f"i{LANES}", wrong, "0"))
 
