@@ -283,9 +283,9 @@ def _room(ctx: Context, kept: Range, span: int, size: int) -> str:
 
 def _limit(ctx: Context, space: str, span: int, size: int) -> str:
     """How many ``size``-byte units may start an access that covers ``span`` more bytes; kept in the entry block."""
+    if space in NOTED:
+        return arena_limit(ctx, size)
     shift = size.bit_length() - 1
-    if space in ("generic", "global"):
-        return ctx.once(f"arena>>{shift}", f"lshr i64 {ctx.field('arena_size')}, {shift}")
     window = ctx.field(WINDOWS[space])
     key = f"{space}-{span}-{size}"
     ctx.declare("llvm.usub.sat.i64", "declare i64 @llvm.usub.sat.i64(i64, i64)")
@@ -294,10 +294,22 @@ def _limit(ctx: Context, space: str, span: int, size: int) -> str:
     return ctx.once(key, f"lshr i64 {up}, {shift}")
 
 
+def arena_limit(ctx: Context, size: int) -> str:
+    """How many ``size``-byte units device memory has."""
+    shift = size.bit_length() - 1
+    return ctx.once(f"arena>>{shift}", f"lshr i64 {ctx.field('arena_size')}, {shift}")
+
+
 def _start(ctx: Context, space: str) -> str:
     """Where what the range test is about starts."""
     field = {"generic": "arena_base", "global": "arena_base", **STARTS}.get(space)
     return ctx.field(field) if field else "0"
+
+
+def is_below(ctx: Context, space: str, place: str, limit: str, size: int) -> str:
+    """i1: an address is aligned, and fewer units of ``size`` bytes from the start of its space than a limit."""
+    start = ctx.scalar.bin("sub", "i64", place, _start(ctx, space))
+    return ctx.scalar.icmp("ult", "i64", _rotated(ctx, start, size), limit)
 
 
 def pattern_test(ctx: Context, found: Span, kept: Range | None = None) -> str:

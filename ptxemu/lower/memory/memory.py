@@ -6,7 +6,7 @@ the rare failing case goes lane by lane.  Varying addresses are gathered or scat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from ptxemu.analysis.runs import Runs, runs_of
@@ -22,7 +22,6 @@ from ptxemu.lower.core.access import (
     contiguous,
     host_pointer,
     operand_addresses,
-    pattern_test,
     tested_lanes,
 )
 from ptxemu.lower.core.context import Context
@@ -32,9 +31,21 @@ from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.reach import foresee
 from ptxemu.lower.core.runs import as_expected, expected, first_addresses, in_groups
 from ptxemu.lower.core.telling import admit, admit_load, tell_release
-from ptxemu.lower.memory import ahead, at_once, consecutive, fields, halves, neighbours, pairs, runs, strided, twins, windows
-
-Load = Callable[[], list[str]]  # emits it and returns the values loaded
+from ptxemu.lower.memory import (
+    ahead,
+    at_once,
+    consecutive,
+    fields,
+    halves,
+    neighbours,
+    pairs,
+    patterns,
+    runs,
+    strided,
+    twins,
+    windows,
+)
+from ptxemu.lower.memory.patterns import Made, Ways, by_lanes_on
 
 
 def pairs_of(ctx: Context, ops: Sequence[Op]) -> Pairs:
@@ -149,7 +160,10 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
     elif formed is not None:
         starts = first_addresses(ctx, found, formed)
         all_lanes = found.space != "shared" and _all_or_none(ctx, found, kind, count)
-        in_runs = partial(_runs_load, ctx, found, kind, count, formed)
+
+        def in_runs(pointers: list[str]) -> list[str]:
+            return by_lanes_on(ctx, found, _load_runs(ctx, found, kind, count, formed, lambda: pointers), types)
+
         if found.grouped:
             _ask_ahead_rows(ctx, found, formed, starts)
             ready = in_groups(ctx, found, formed, starts, all_lanes)
@@ -163,8 +177,7 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
     else:
         _ask_ahead(ctx, found)
         all_or_none = _all_or_none(ctx, found, kind, count) or _is_whole_window(ctx, found, kind, count)
-        ready = _ready(ctx, found, found.space != "shared" and all_or_none)
-        values = ctx.when(ready, whole, lanes, types, likely=True) if ready else whole()
+        values = patterns.access(ctx, found, whole, lanes, types, all_lanes=found.space != "shared" and all_or_none)
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
 
 
@@ -176,24 +189,25 @@ def _places_at_once(ctx: Context, found: Access, rare: bool) -> tuple[str, str]:
     return ctx.in_memory("i64", addresses), plus
 
 
-def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> Load | None:
+def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> Ways | None:
     """How to load a pattern with vector instructions, or None if it has to be gathered."""
     shape, bits = found.shape, f"i{kind.bits}"
     assert shape is not None
+    in_runs = partial(_load_pattern_runs, ctx, found, kind, count)
     if contiguous(shape, kind.bytes * count) and kind.bits <= 64:
-        return lambda: _pattern_runs_load(ctx, found, kind, count, Runs(LANES, kind.bytes * count))
+        return in_runs(Runs(LANES, kind.bytes * count))
     if count == 1 and found.space == "shared" and windows.is_short(shape, kind.bytes):
-        return lambda: [windows.load(ctx, found, bits, kind.bytes)]
+        return Ways(lambda: [windows.load(ctx, found, bits, kind.bytes)])
     formed = runs_of(shape.offsets, kind.bytes * count)
     if formed is not None and formed.step and kind.bits <= 64:
-        return lambda: _pattern_runs_load(ctx, found, kind, count, formed)
+        return in_runs(formed)
     if _is_whole_window(ctx, found, kind, count):
-        return lambda: [windows.load(ctx, found, bits, kind.bytes)]
+        return Ways(lambda: [windows.load(ctx, found, bits, kind.bytes)])
     in_places = count == 1 and kind.bits <= 64 and windows.is_of_elements(shape, kind.bytes)
     if in_places and found.space == "shared" and not ctx.target.avx512:  # gathers are calls
-        return lambda: [windows.load_places(ctx, found, bits, kind.bytes)]
+        return Ways(lambda: [windows.load_places(ctx, found, bits, kind.bytes)])
     if ctx.target.gathers(kind.bits) and not (found.strong or (found.at_once and count > 1)):
-        return lambda: _gathered_pattern(ctx, found, kind, count)
+        return Ways(lambda: _gathered_pattern(ctx, found, kind, count))
     return None
 
 
@@ -212,33 +226,34 @@ def _gathered_pattern(ctx: Context, found: Access, kind: ScalarType, count: int)
     return [gather_pattern(ctx, f"i{kind.bits}", pointer, found.shape.offsets, found.mask) for pointer in pointers]
 
 
-def _pattern_runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed: Runs) -> list[str]:
-    return _runs_load(ctx, found, kind, count, formed, runs.pattern_pointers(ctx, found, formed))
+def _load_pattern_runs(ctx: Context, found: Access, kind: ScalarType, count: int, formed: Runs) -> Ways:
+    return _load_runs(ctx, found, kind, count, formed, partial(runs.pattern_pointers, ctx, found, formed))
 
 
-def _runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed: Runs, pointers: list[str]) -> list[str]:
-    """Masked loads are slow even where the CPU has them, and masks mostly full."""
+def _load_runs(ctx: Context, found: Access, kind: ScalarType, count: int, formed: Runs, pointers: Made) -> Ways:
+    """How to load from runs that begin at some pointers."""
     bits = f"i{kind.bits}"
 
-    def plain() -> list[str]:
-        return runs.load(ctx, bits, count, formed, pointers, found.volatile)
+    def whole() -> list[str]:
+        return runs.load(ctx, bits, count, formed, pointers(), found.volatile)
 
     types = [f"<{LANES} x {bits}>"] * count
 
-    def masked() -> list[str]:
+    def masked(starts: list[str]) -> list[str]:
         if not ctx.target.masked(kind.bits, count):
-            return consecutive.load_rows(ctx, bits, pointers, found.mask)
-        return runs.load(ctx, bits, count, formed, pointers, mask=found.mask)
+            return consecutive.load_rows(ctx, bits, starts, found.mask)
+        return runs.load(ctx, bits, count, formed, starts, mask=found.mask)
 
     def partly() -> list[str]:
-        if not halves.serves(ctx, count, len(pointers)):
-            return masked()
-        half = partial(halves.load, ctx, bits, pointers, found.mask)
-        return ctx.when(halves.is_half(ctx, found.mask), half, masked, types)
+        starts = pointers()
+        if not halves.serves(ctx, count, len(starts)):
+            return masked(starts)
+        half = partial(halves.load, ctx, bits, starts, found.mask)
+        return ctx.when(halves.is_half(ctx, found.mask), half, partial(masked, starts), types)
 
     if found.space == "shared" or not formed.step or _all_or_none(ctx, found, kind, count):  # the test covers lanes that are off
-        return plain()
-    return ctx.when(_full(ctx, found.mask), plain, partly, types, likely=True)
+        return Ways(whole)
+    return Ways(whole, partly)
 
 
 def _ask_ahead(ctx: Context, found: Access) -> None:
@@ -262,27 +277,6 @@ def _ask_ahead_rows(ctx: Context, found: Access, formed: Runs, starts: list[str]
 def _all_or_none(ctx: Context, found: Access, kind: ScalarType, count: int) -> bool:
     """Whether a contiguous pattern is accessed as a whole only if every lane is on."""
     return bool(found.strong) or (count > 1 and not ctx.target.masked(kind.bits, count))
-
-
-def _ready(ctx: Context, found: Access, all_lanes: bool) -> str:
-    """i1: vector instructions may do this access of a pattern; "" if they always may."""
-    tested = "" if found.safe else _is_in_memory(ctx, found)
-    if not all_lanes:
-        return tested
-    full = _full(ctx, found.mask)
-    return ctx.scalar.bin("and", "i1", full, tested) if tested else full
-
-
-def _is_in_memory(ctx: Context, found: Access) -> str:
-    """i1: all of a pattern is, which is known of what need not be told."""
-    if not found.admitted:
-        return pattern_test(ctx, found.span)
-    return ctx.when(found.admitted, lambda: ["true"], lambda: [pattern_test(ctx, found.span)], ["i1"], likely=True)[0]
-
-
-def _full(ctx: Context, mask: str) -> str:
-    """i1: every lane is on."""
-    return ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(mask), "-1")
 
 
 # ---------------------------------------------------------------- stores
@@ -398,26 +392,32 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
             scatter(ctx, bits, host, index * kind.bytes, value, mask, start=start, rare=rare)
         return []
 
-    def in_runs(formed: Runs, pointers: list[str]) -> list[str]:
-        registers = consecutive.weave(ctx, values, bits, len(pointers))
-        plain = partial(consecutive.store, ctx, bits, registers, count, pointers, found.volatile)
-        if all_or_none:
-            return plain()
-        if blend or ctx.target.avx512:
-            masked = partial(consecutive.store, ctx, bits, registers, count, pointers, mask=mask, blend=blend)
-        else:
-            masked = partial(consecutive.store_rows, ctx, bits, values[0], pointers, mask)
-        return ctx.when(_full(ctx, mask), plain, partial(partly, pointers, masked), [], likely=True)
+    def in_runs(formed: Runs, pointers: Made) -> Ways:
+        def registers(starts: list[str]) -> list[str]:
+            return consecutive.weave(ctx, values, bits, len(starts))
 
-    def partly(pointers: list[str], masked: Load) -> list[str]:
-        if not halves.serves(ctx, count, len(pointers)):
-            return masked()
-        half = partial(halves.store, ctx, bits, values[0], pointers, mask)
-        return ctx.when(halves.is_half(ctx, mask), half, masked, [])
+        def whole() -> list[str]:
+            starts = pointers()
+            return consecutive.store(ctx, bits, registers(starts), count, starts, found.volatile)
 
-    def pattern() -> list[str]:
-        if formed is not None:
-            return in_runs(formed, runs.pattern_pointers(ctx, found, formed))
+        def masked(starts: list[str]) -> list[str]:
+            if blend or ctx.target.avx512:
+                return consecutive.store(ctx, bits, registers(starts), count, starts, mask=mask, blend=blend)
+            return consecutive.store_rows(ctx, bits, values[0], starts, mask)
+
+        def partly() -> list[str]:
+            starts = pointers()
+            if not halves.serves(ctx, count, len(starts)):
+                return masked(starts)
+            half = partial(halves.store, ctx, bits, values[0], starts, mask)
+            return ctx.when(halves.is_half(ctx, mask), half, partial(masked, starts), [])
+
+        return Ways(whole, None if all_or_none else partly)
+
+    def pattern() -> Ways:
+        return in_runs(formed, partial(runs.pattern_pointers, ctx, found, formed)) if formed is not None else Ways(in_a_window)
+
+    def in_a_window() -> list[str]:
         windows.store(ctx, [found], bits, kind.bytes, values)
         return []
 
@@ -439,16 +439,18 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     elif found.shape is None:
         assert formed is not None
         starts = first_addresses(ctx, found, formed)
-        whole = partial(runs.through, ctx, found, starts, partial(in_runs, formed))
+
+        def by_runs(pointers: list[str]) -> list[str]:
+            return by_lanes_on(ctx, found, in_runs(formed, lambda: pointers), [])
+
+        whole = partial(runs.through, ctx, found, starts, by_runs)
         if found.grouped:
             ready = in_groups(ctx, found, formed, starts, all_or_none)
         else:
             ready = as_expected(ctx, found, formed, starts, all_or_none)
         ctx.when(ready, whole, partial(lanes, rare=found.grouped), [], likely=True)
-    elif ready := _ready(ctx, found, all_or_none and not in_window):
-        ctx.when(ready, pattern, lanes, [], likely=True)
     else:
-        pattern()
+        patterns.access(ctx, found, pattern(), lanes, [], all_lanes=all_or_none and not in_window)
 
 
 def _stored_runs(ctx: Context, found: Access, kind: ScalarType, count: int) -> Runs | None:
