@@ -42,18 +42,27 @@ void pe_key_of_texts(const char *const *texts, uint32_t count, char *key) {
 /* ---- the machine ---- */
 
 #if defined(__x86_64__)
-/* Leaves whose registers are the model and its features; bits of EBX in leaf 1 tell the processor that runs this, and are left out. */
+/* Leaves whose registers are the model and its features; bits of EBX in leaf 1 tell the processor that runs this, and are left out.
+ * So are features that compiled code never uses and rr hides: what it records takes the same code as other runs. */
 static void describe_machine(char *out) {
   static const struct {
     uint32_t leaf, subleaf, registers; /* bits: EAX EBX ECX EDX */
-  } leaves[] = {{1, 0, 13},   {7, 0, 14},   {7, 1, 15},          {13, 1, 1},
-                {0x14, 0, 2}, {0x19, 0, 2}, {0x80000001, 0, 12}, {0x80000008, 0, 2}};
+    uint32_t hidden[4];
+  } leaves[] = {{1, 0, 13, {[2] = bit_RDRND}},
+                {7, 0, 14, {[1] = bit_RDSEED | bit_RTM}},
+                {7, 1, 15, {0}},
+                {13, 1, 1, {bit_XSAVEOPT}},
+                {0x14, 0, 2, {0}},
+                {0x19, 0, 2, {0}},
+                {0x80000001, 0, 12, {0}},
+                {0x80000008, 0, 2, {0}}};
   int used = snprintf(out, IDENTITY_BYTES, "x86-64");
   for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++) {
     uint32_t found[4] = {0};
     __get_cpuid_count(leaves[i].leaf, leaves[i].subleaf, &found[0], &found[1], &found[2], &found[3]);
     for (int j = 0; j < 4; j++)
-      if (leaves[i].registers >> j & 1) used += snprintf(out + used, IDENTITY_BYTES - (size_t)used, " %x", found[j]);
+      if (leaves[i].registers >> j & 1)
+        used += snprintf(out + used, IDENTITY_BYTES - (size_t)used, " %x", found[j] & ~leaves[i].hidden[j]);
   }
   uint32_t low = 0, high = 0, ecx = 0, unused;
   if (__get_cpuid(1, &unused, &unused, &ecx, &unused) && (ecx & bit_OSXSAVE)) /* which registers the system saves */

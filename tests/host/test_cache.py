@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import stat
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 import ptxemu
 from ptxemu import cache
-from ptxemu.cache import Cache, key_of
+from ptxemu.cache import Cache, key_of, machine_identity
 from ptxemu.device.entry import BYTES, KERNEL, MODULE, opened, sealed
 from ptxemu.driver import compile
 from tests.support import api_kernels as ptx
@@ -52,6 +53,14 @@ def test_keys_depend_on_every_part():
     keys = [key_of("ab", "c"), key_of("a", "bc"), key_of("abc"), key_of("ab", "c", ""), key_of(b"ab", "d"), key_of(1)]
     assert len(set(keys)) == len(keys)
     assert key_of("ab", "c") == keys[0]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="these are features of x86")
+def test_what_rr_records_is_on_the_same_machine():
+    """It hides RDRAND, RDSEED, RTM and XSAVEOPT."""
+    words = [int(word, 16) for word in machine_identity().split()[1:]]
+    basic, extended, saving = words[1], words[3], words[10]
+    assert not basic & 1 << 30 and not extended & (1 << 18 | 1 << 11) and not saving & 1
 
 
 def test_every_flipped_bit_is_noticed():
