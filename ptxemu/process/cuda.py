@@ -46,8 +46,12 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _preloaded(given: Mapping[str, str], own: str) -> dict[str, str]:
-    """What is loaded before a program, our own library last. The list cannot name paths with spaces or colons."""
+    """What is loaded before a program, our own library last. The list cannot name paths with spaces or colons.
+
+    Empty places stay: rr leaves some behind its library's name, over which it writes another name in every program that starts.
+    """
     if SEPARATORS.search(own):
         return {}
-    others = [part for part in SEPARATORS.split(given.get(PRELOAD, "")) if part and part != own]
+    text = given.get(PRELOAD)
+    others = [part for part in SEPARATORS.split(text) if part != own] if text else []
     return {PRELOAD: ":".join([*others, own])}

@@ -100,6 +100,8 @@ def test_variables_that_are_given_stay():
     ours = str(library_path() / "libptxemu_preload.so")
     assert environment({})["LD_PRELOAD"] == ours
     assert environment(environment({"LD_PRELOAD": "/a.so /b.so"}))["LD_PRELOAD"] == f"/a.so:/b.so:{ours}"
+    of_rr = "/rr/librrpreload.so::::libdl.so.2"
+    assert environment(environment({"LD_PRELOAD": of_rr}))["LD_PRELOAD"] == f"{of_rr}:{ours}"
 
 
 # ---- the Python that compiles ----
