@@ -4,14 +4,22 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+void *px_copy_recorded(void *to, const void *from, size_t size) {
+  const struct iovec target = {to, size}, source = {(void *)from, size};
+  bool done = process_vm_readv(getpid(), &target, 1, &source, 1, 0) == (ssize_t)size;
+  return done ? to : memcpy(to, from, size); /* containers may forbid the call */
+}
 
 #if defined __x86_64__
 
-bool px_write_jump(void *function, const void *target) {
-  static const unsigned char jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* jmp *0(%rip) */
-  memcpy(function, jump, sizeof jump);
-  memcpy((char *)function + sizeof jump, &target, sizeof target);
+bool px_write_jump(void *function, const void *target, void *copy(void *, const void *, size_t)) {
+  unsigned char jump[PX_JUMP_BYTES] = {0xff, 0x25, 0, 0, 0, 0}; /* jmp *0(%rip) */
+  memcpy(jump + PX_JUMP_BYTES - sizeof target, &target, sizeof target);
+  copy(function, jump, sizeof jump);
   return true;
 }
 
@@ -78,12 +86,14 @@ static bool write_far_jump(far_jump *place, const void *target) {
   return !mprotect(page, size, PROT_READ | PROT_EXEC);
 }
 
-bool px_write_jump(void *function, const void *target) {
+bool px_write_jump(void *function, const void *target, void *copy(void *, const void *, size_t)) {
   far_jump *far = place_for(function);
   if (!far || !write_far_jump(far, target)) return false;
-  uint32_t *at = function;
-  if (*at == landing) at++; /* where pointers to functions must lead */
-  *at = 0x14000000 | ((uint32_t)(((intptr_t)far - (intptr_t)at) >> 2) & 0x3ffffff); /* b far */
+  uint32_t *at = function, first;
+  copy(&first, at, sizeof first);
+  if (first == landing) at++; /* where pointers to functions must lead */
+  const uint32_t jump = 0x14000000 | ((uint32_t)(((intptr_t)far - (intptr_t)at) >> 2) & 0x3ffffff); /* b far */
+  copy(at, &jump, sizeof jump);
   __builtin___clear_cache((char *)at, (char *)(at + 1));
   return true;
 }

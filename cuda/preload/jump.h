@@ -3,6 +3,7 @@
 #define PX_PRELOAD_JUMP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #if defined __x86_64__
 enum {
@@ -16,7 +17,12 @@ enum {
 };
 #endif
 
-/* Have a function, whose code can be written, go to another one. false: there is no memory in its reach. */
-bool px_write_jump(void *function, const void *target);
+/* Copies like memcpy, but what is copied is in the record of rr: where gdb has a breakpoint while rr replays, the program would read
+ * that, and what it writes there would be lost when gdb takes the breakpoint away. */
+void *px_copy_recorded(void *to, const void *from, size_t size);
+
+/* Have a function, whose code can be written, go to another one. `copy` is memcpy, or px_copy_recorded where debuggers have breakpoints.
+ * false: there is no memory in its reach. */
+bool px_write_jump(void *function, const void *target, void *copy(void *, const void *, size_t));
 
 #endif

@@ -70,7 +70,7 @@ static bool protect(const object *one, int protection) {
 static bool redirect(const object *one, const Elf64_Sym *function, const void *target) {
   bool fits = function->st_size >= PX_JUMP_BYTES || function->st_value % PX_FUNCTION_ALIGNMENT == 0;
   return !fits || !segment_of(one, function->st_value, PX_JUMP_BYTES, PF_X) ||
-         px_write_jump((void *)(one->base + function->st_value), target);
+         px_write_jump((void *)(one->base + function->st_value), target, memcpy);
 }
 
 #define NO_MEMORY "there is no memory near its code"

@@ -62,9 +62,10 @@ static bool does_nothing(const void *function) {
 #else
   static const unsigned landing[] = {0xd503245f}, returns[] = {0xd65f03c0};
 #endif
-  const char *code = function;
-  if (!memcmp(code, landing, sizeof landing)) code += sizeof landing;
-  return !memcmp(code, returns, sizeof returns);
+  unsigned char code[sizeof landing + sizeof returns];
+  px_copy_recorded(code, function, sizeof code);
+  const bool lands = !memcmp(code, landing, sizeof landing);
+  return !memcmp(lands ? code + sizeof landing : code, returns, sizeof returns);
 }
 
 void px_watch(void (*found)(const struct link_map *)) {
@@ -76,6 +77,6 @@ void px_watch(void (*found)(const struct link_map *)) {
   watched.found = found;
   if (mprotect(start, size, PROT_READ | PROT_WRITE | PROT_EXEC))
     return; /* executable still: other threads may be in this page */
-  (void)px_write_jump((void *)place, (const void *)changed);
+  (void)px_write_jump((void *)place, (const void *)changed, px_copy_recorded); /* debuggers stop there, too */
   mprotect(start, size, PROT_READ | PROT_EXEC);
 }
