@@ -9,6 +9,7 @@
 #include "px_check.h"
 #include "px_stream.h"
 #include "registry.h"
+#include "server.h"
 
 enum {
   OLDEST_ARCH = 75,
@@ -114,7 +115,10 @@ bool px_device_start(const px_settings *settings) {
 px_device *px_device_get(void) {
   if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) {
     px_settings settings;
-    if (settings_of_environment(&settings) && px_device_start(&settings)) px_registry_prepare();
+    if (settings_of_environment(&settings) && px_device_start(&settings)) {
+      px_registry_prepare();
+      px_server_expect();
+    }
   }
   return forked ? NULL : __atomic_load_n(&ready, __ATOMIC_ACQUIRE);
 }

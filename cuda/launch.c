@@ -155,7 +155,7 @@ PX_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *s
 
 /* ---- attributes of kernels ---- */
 
-/* The code of a kernel for the blocks that it requires, or for a common one; and the most threads that a block may have. */
+/* The code of a kernel for the blocks that it requires, or for common ones; and the most threads that a block may have. */
 static cudaError_t facts_of(px_kernel *kernel, const pe_code_facts **facts, int *threads) {
   const pe_entry *entry = pe_module_entry(kernel->module->resident);
   uint64_t limit[3] = {PE_MAX_BLOCK_XY, 1, 1};
@@ -163,7 +163,8 @@ static cudaError_t facts_of(px_kernel *kernel, const pe_code_facts **facts, int 
   if (!required) pe_kernel_limit(entry, kernel->facts, "maxntid", limit);
   uint64_t most = pe_product(pe_product(limit[0], limit[1]), limit[2]);
   *threads = most < PE_MAX_BLOCK_XY ? (int)most : PE_MAX_BLOCK_XY;
-  uint32_t block[3] = {32, 1, 1};
+  uint32_t whole_warps = most < PE_COMMON_BLOCK ? (uint32_t)most & ~31u : PE_COMMON_BLOCK;
+  uint32_t block[3] = {whole_warps ? whole_warps : 32, 1, 1};
   for (int axis = 0; required && axis < 3; axis++) block[axis] = (uint32_t)limit[axis];
   pe_code *code;
   cudaError_t error = px_kernel_code(kernel, block, &code);

@@ -38,6 +38,12 @@ static const pe_cache *opened_cache(void) {
   return cache;
 }
 
+bool px_compiles_lately(void) {
+  enum { LATELY = 600 }; /* seconds */
+  const pe_cache *cache = opened_cache();
+  return !cache || time(NULL) - pe_cache_changed(cache) < LATELY;
+}
+
 static bool read_entry(const char *key, uint32_t kind, pe_entry **entry) {
   const pe_cache *cache = opened_cache();
   return cache && !pe_cache_read(cache, key, kind, entry);

@@ -54,6 +54,9 @@ void px_module_close(px_module *module);
 /* What was wrong with the image that this thread has tried to load last; "" if nothing was. */
 const char *px_module_problem(void);
 
+/* Whether code has been made in the last ten minutes, or none ever. */
+bool px_compiles_lately(void);
+
 /* The bytes of a fat binary; 0: it is none. */
 size_t px_fat_size(const void *image);
 

@@ -25,6 +25,11 @@ static int of_process(char path[PX_PATH]) {
   return name && (!strncmp(name + 1, "python", 6) || !strncmp(name + 1, "pypy", 4));
 }
 
+int px_runs_in_python(void) {
+  char path[PX_PATH];
+  return of_process(path);
+}
+
 /* The folder of this library. */
 static int own_folder(char path[PX_PATH]) {
   Dl_info info;

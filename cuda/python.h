@@ -9,6 +9,9 @@ enum { PX_PATH = 4096 };
  * 1, 0 if this place has none, -1 if there are no more places. */
 int px_python(unsigned number, char path[PX_PATH], const char **why);
 
+/* Whether the program is one of Python. */
+int px_runs_in_python(void);
+
 /* The folder of the package that this library came in, where Python finds its modules; 0 if there is none. */
 int px_package_folder(char path[PX_PATH]);
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "core.h"
 #include "px_check.h"
+#include "px_module.h"
 #include "python.h"
 #include "server.h"
 
@@ -34,6 +35,7 @@ extern char **environ;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one request at a time */
 static int channel = -1;
 static pid_t server, owner;
+static bool greeted; /* the server has said what it is */
 static bool awaited; /* px_server_prepare has asked, and nobody has taken the answer */
 
 static char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -109,7 +111,7 @@ static bool receive_message(char **fields, uint32_t count, int64_t until) {
 static void stop(void) {
   if (channel >= 0) close(channel);
   channel = -1;
-  awaited = false;
+  greeted = awaited = false;
   if (server > 0 && owner == getpid()) {
     kill(server, SIGKILL);
     while (waitpid(server, NULL, 0) < 0 && errno == EINTR) continue;
@@ -191,21 +193,29 @@ static int spawn(const char *path, bool isolated, int theirs) {
   return error;
 }
 
-/* Start the server with the Python at a path: whether it has ptxemu. */
-static bool start_with(const char *path, bool isolated) {
+/* Start a process of the Python at a path, which then says whether it has ptxemu. */
+static bool begin_with(const char *path, bool isolated) {
   int ends[2];
-  char *hello = NULL;
   if (access(path, X_OK) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return false;
   owner = getpid();
   channel = ends[0];
   int error = spawn(path, isolated, ends[1]);
   close(ends[1]);
-  if (error) server = 0;
-  bool greeted = !error && receive_message(&hello, 1, now_ms() + START_MS) && !strcmp(hello, "ptxemu");
+  if (!error) return true;
+  server = 0;
+  stop();
+  return false;
+}
+
+static bool is_greeted(void) {
+  char *hello = NULL;
+  if (!greeted) greeted = receive_message(&hello, 1, now_ms() + START_MS) && !strcmp(hello, "ptxemu");
   free(hello);
   if (!greeted) stop();
   return greeted;
 }
+
+static bool start_with(const char *path, bool isolated) { return begin_with(path, isolated) && is_greeted(); }
 
 /* NULL, or what is wrong. */
 static char *start(void) {
@@ -213,6 +223,7 @@ static char *start(void) {
   const char *why;
   int found = 0;
   if (channel >= 0 && owner != getpid()) stop(); /* forked: the server is the parent's */
+  if (channel >= 0) (void)is_greeted();          /* it may have been started before it was needed */
   for (unsigned i = 0; channel < 0 && (found = px_python(i, path, &why)) >= 0; i++) {
     if (!found || start_with(path, true) || start_with(path, false)) continue;
     char *more = text_of("%s%s%s (%s)", tried ? tried : "", tried && *tried ? ", " : "", path, why);
@@ -274,6 +285,17 @@ static int answer(char **text) {
   else
     free(fields[1]);
   return status;
+}
+
+void px_server_expect(void) {
+  char path[PX_PATH];
+  const char *why;
+  if (!px_runs_in_python() || !px_compiles_lately()) return;
+  pthread_mutex_lock(&lock);
+  int found = channel < 0 ? px_python(0, path, &why) : -1;
+  for (unsigned i = 1; !found; i++) found = px_python(i, path, &why);
+  if (found > 0) (void)begin_with(path, true);
+  pthread_mutex_unlock(&lock);
 }
 
 void px_server_prepare(const px_image *image) {

@@ -14,6 +14,10 @@ typedef struct px_image {
   const char *key; /* of the image's entry, which then holds the program's identity */
 } px_image;
 
+/* Start the server, without waiting for it, if it is likely to be asked: programs of Python make kernels as they run, and if some have been
+ * compiled lately, or none ever, others will be. Until then it imports what it needs. */
+void px_server_expect(void);
+
 /* Begin to read an image, and to compile its kernels; the answer is waited for by px_compile. */
 void px_server_prepare(const px_image *image);
 

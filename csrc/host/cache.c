@@ -87,6 +87,11 @@ pe_cache *pe_cache_open(const char *directory) {
   return NULL;
 }
 
+int64_t pe_cache_changed(const pe_cache *cache) {
+  struct stat found;
+  return stat(cache->path, &found) ? 0 : found.st_mtime;
+}
+
 void pe_cache_close(pe_cache *cache) { free(cache); }
 
 /* ---- reading ---- */

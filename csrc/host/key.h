@@ -31,6 +31,9 @@ const char *pe_variant_of(const uint32_t *block);
  * `directory` is the user's, which PTXEMU_CACHE or XDG_CACHE_HOME may name. */
 typedef struct pe_cache pe_cache;
 pe_cache *pe_cache_open(const char *directory);
+
+/* When an entry was made last, in seconds like those of time(); 0: it is not known. */
+int64_t pe_cache_changed(const pe_cache *cache);
 void pe_cache_close(pe_cache *cache);
 
 /* The entry of a key. 0, ENOENT: there is none; ENOEXEC: the file holds something else; ENOMEM. */

@@ -37,6 +37,7 @@ enum { PE_MESSAGE_BYTES = 1024 };
 
 /* What grids and blocks may be, in x, y and z; and the threads of a block. */
 enum { PE_MAX_GRID_X = 0x7fffffff, PE_MAX_GRID_YZ = 65535, PE_MAX_BLOCK_XY = 1024, PE_MAX_BLOCK_Z = 64 };
+enum { PE_COMMON_BLOCK = 256 }; /* threads of a block whose code serves most launches: it is made first */
 
 /* A limit of a kernel ("maxntid", "reqntid" ...), with 1 for the extents that its directive does not give; 0: there is none. */
 int pe_kernel_limit(const pe_entry *entry, const pe_kernel_facts *kernel, const char *name, uint64_t *extent);

@@ -28,7 +28,10 @@ def main(arguments: list[str]) -> int:
     from ptxemu.serve.protocol import Channel
 
     channel = Channel(stream)
-    channel.send([HELLO])
+    try:
+        channel.send([HELLO])
+    except ConnectionError:  # the program has ended: it was started before it was needed
+        return 0
 
     from ptxemu.process.gc_pause import collector_paused
 

@@ -25,7 +25,7 @@ from ptxemu.text.source import SourceFile, join
 
 Answer = list[bytes]
 OK, INVALID, UNSUPPORTED, FAILED = b"ok", b"invalid", b"unsupported", b"failed"
-COMMON_BLOCK: Extent = (256, 1, 1)  # of the variant that most launches take
+COMMON_BLOCK: Extent = (lib.PE_COMMON_BLOCK, 1, 1)
 MOST_AHEAD = 32  # kernels; a module that has more is a library, of which a program uses a few
 BACKGROUND = 10  # niceness
 LIKE = "PTXEMU_LIKE"
