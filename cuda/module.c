@@ -12,10 +12,11 @@
 #include "nested.h"
 #include "px_check.h"
 #include "px_module.h"
+#include "px_symbols.h"
 
 enum { DEFAULT_DYNAMIC_SHARED = 48 << 10 };
 
-enum { LONGEST = 1 << 14, LONGEST_TIER = 32, LOOK_MS = 50 };
+enum { LONGEST = 1 << 14, LONGEST_TIER = 64, LOOK_MS = 50 };
 static _Thread_local char problem_text[LONGEST];
 
 const char *px_module_problem(void) { return problem_text; }
@@ -239,12 +240,15 @@ static bool load(const px_kernel *kernel, const char *variant, unsigned tier, pe
   char name[LONGEST_TIER], key[PE_KEY_BYTES];
   const char *problem;
   pe_entry *entry;
+  bool told = px_symbols_wanted();
   px_check_tier(tiers[tier], name, sizeof name);
+  if (told) strncat(name, ", with lines", sizeof name - strlen(name) - 1);
   const char *const parts[] = {"kernel", kernel->module->identity, name, kernel->name, variant, pe_machine_identity()};
   pe_key_of_texts(parts, sizeof parts / sizeof *parts, key);
   if (!read_entry(key, PE_ENTRY_KERNEL, &entry)) return false;
   bool linked = !pe_code_load(entry, out, &problem);
   pe_entry_release(entry);
+  if (linked && told) px_symbols_tell(kernel->name, key, *out);
   return linked;
 }
 

@@ -333,6 +333,22 @@ int px_compile(const px_image *image, const char *kernel, const uint32_t block[3
   return status;
 }
 
+bool px_server_placed(const char *key, const char *kernel, uint64_t section, char **text) {
+  char address[24];
+  snprintf(address, sizeof address, "%llu", (unsigned long long)section);
+  const struct iovec fields[] = {field("placed"), field(key), field(kernel), field(address)};
+  pthread_mutex_lock(&lock);
+  *text = start();
+  int status = *text ? PX_FAILED : -1;
+  if (!*text && drop_awaited() && send_message(fields, sizeof fields / sizeof *fields)) status = answer(text);
+  if (status < 0) {
+    stop();
+    *text = text_of("the compile server died");
+  }
+  pthread_mutex_unlock(&lock);
+  return status == PX_COMPILED;
+}
+
 /* ---- what checkers have found ---- */
 
 /* Begin a request that is no compilation, with the lock held; false: there is no server, which is said. */

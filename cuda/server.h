@@ -25,6 +25,9 @@ void px_server_prepare(const px_image *image);
  * PX_*; `text` then says what is wrong. The caller frees it; it is never NULL unless memory is short. */
 int px_compile(const px_image *image, const char *kernel, const uint32_t block[3], char **text);
 
+/* Have perf told of code that is in the cache under a key, whose section lies at an address; false: `text` says why, as above. */
+bool px_server_placed(const char *key, const char *kernel, uint64_t section, char **text);
+
 /* Findings in a kernel of an image: `size` bytes of pe_finding; false: the server cannot take them. */
 bool px_server_found(const px_image *image, const char *kernel, const void *findings, size_t size);
 

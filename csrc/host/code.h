@@ -16,6 +16,9 @@ int pe_code_link(const void *object, uint64_t size, const char *symbol, pe_code 
 /* Where it starts: what pe_config calls `kernel`. */
 uint64_t pe_code_address(const pe_code *code);
 
+/* Where the section begins that it starts in. */
+uint64_t pe_code_section(const pe_code *code);
+
 /* One more owner, and one less: with the last one, the memory is given back. No launch may run the code then. */
 pe_code *pe_code_keep(pe_code *code);
 void pe_code_release(pe_code *code);

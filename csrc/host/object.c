@@ -24,6 +24,7 @@ struct pe_code {
   uint8_t *memory;
   uint64_t bytes;
   uint64_t address; /* where it starts */
+  uint64_t section; /* ... and the section that this is in */
   pe_entry *entry;  /* that it was loaded from, or NULL */
   _Atomic uint32_t owners;
 };
@@ -241,28 +242,30 @@ static bool protect(const linking *l) {
          mprotect(l->memory + l->code_start, code, PROT_READ | PROT_EXEC) == 0;
 }
 
-/* The address of a function that the object defines. */
-static bool find_entry(linking *l, const char *wanted, uint64_t *address) {
+/* The address of a function that the object defines, and of its section. */
+static bool find_entry(linking *l, const char *wanted, uint64_t *address, uint64_t *section) {
   for (uint64_t i = 0; i < l->symbol_count; i++) {
     const Elf64_Sym *symbol = &l->symbols[i];
     const char *name = symbol->st_shndx == SHN_UNDEF ? NULL : name_at(l, symbol->st_name);
     if (!name || strcmp(name, wanted) != 0) continue;
     uint64_t start = address_of(l, l->code_start), end = address_of(l, l->jumps_start);
     if (!symbol_value(l, i, address)) return false;
+    *section = *address - symbol->st_value;
     return (*address >= start && *address < end) || fail(l, "starts outside of its code");
   }
   return fail(l, "does not have the function that it should");
 }
 
 static pe_code *link_object(linking *l, const char *symbol) {
-  uint64_t address;
-  if (!read_head(l) || !read_symbols(l) || !lay_out(l) || !write_memory(l) || !find_entry(l, symbol, &address)) return NULL;
+  uint64_t address, section;
+  if (!read_head(l) || !read_symbols(l) || !lay_out(l) || !write_memory(l)) return NULL;
+  if (!find_entry(l, symbol, &address, &section)) return NULL;
   pe_code *code = malloc(sizeof *code);
   if (!code || !protect(l)) {
     free(code);
     return NULL;
   }
-  *code = (pe_code){.memory = l->memory, .bytes = l->bytes, .address = address};
+  *code = (pe_code){.memory = l->memory, .bytes = l->bytes, .address = address, .section = section};
   atomic_init(&code->owners, 1);
   return code;
 }
@@ -294,6 +297,13 @@ const pe_code_facts *pe_code_facts_of(const pe_code *code) {
 }
 
 uint64_t pe_code_address(const pe_code *code) { return code->address; }
+
+uint64_t pe_code_section(const pe_code *code) { return code->section; }
+
+const void *pe_code_object(const pe_code *code, uint64_t *size) {
+  *size = 0;
+  return code->entry ? pe_entry_section(code->entry, PE_SECTION_OBJECT, size) : NULL;
+}
 
 pe_code *pe_code_keep(pe_code *code) {
   atomic_fetch_add(&code->owners, 1);

@@ -12,6 +12,9 @@ int pe_code_load(pe_entry *entry, pe_code **code, const char **problem);
 /* What that entry says of it; NULL for code that was linked alone. */
 const pe_code_facts *pe_code_facts_of(const pe_code *code);
 
+/* The object that it was linked from; NULL for code that was linked alone. */
+const void *pe_code_object(const pe_code *code, uint64_t *size);
+
 /* What is to be launched.  Everything is the caller's again when a function of this header returns: a launch has its own copy of the
  * arguments and is an owner of module and code until it is destroyed. */
 typedef struct pe_start {

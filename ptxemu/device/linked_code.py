@@ -10,9 +10,10 @@ class LinkError(Exception):
 
 
 class LinkedCode:
-    """An object linked against the runtime's own functions. ``address`` is where it starts, as long as this object lives."""
+    """An object linked against the runtime's own functions. ``address`` is where it starts, ``section`` where the section begins
+    that this is in, as long as this object lives."""
 
-    __slots__ = ("_code", "address")
+    __slots__ = ("_code", "address", "section")
 
     def __init__(self, data: bytes, symbol: str) -> None:
         made, problem = ffi.new("pe_code **"), ffi.new("char **")
@@ -20,3 +21,4 @@ class LinkedCode:
             raise LinkError(f"the object {ffi.string(problem[0]).decode()}")
         self._code = ffi.gc(made[0], lib.pe_code_release)
         self.address = int(lib.pe_code_address(made[0]))
+        self.section = int(lib.pe_code_section(made[0]))

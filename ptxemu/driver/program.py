@@ -164,7 +164,7 @@ class Program:
         except LinkError:
             return None
         if self._told:
-            symbols.tell(code.object, code.symbol, linked.address, kernel)
+            symbols.tell(code.object, code.symbol, linked.section, kernel)
         return code, linked
 
     def watch(self, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:

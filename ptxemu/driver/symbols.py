@@ -21,7 +21,6 @@ VARIABLE = "PTXEMU_SYMBOLS"
 TOOLS = frozenset({"perf", "gdb"})
 HEAD, SECTION, SYMBOL = struct.Struct("<40xQ10xHHH"), struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
 ADDRESS = struct.Struct("<Q")
-AT_ADDRESS = 16  # in the record of a section
 RELOCATION = struct.Struct("<QQq")
 SYMBOL_TABLE, FUNCTION = 2, 2
 
@@ -35,14 +34,13 @@ def wanted() -> frozenset[str]:
 
 
 class Section(Struct, frozen=True):
-    """``record`` is where its record stands."""
+    """Where it lies in the object."""
 
     name: str
     kind: int
     start: int
     size: int
     link: int
-    record: int
 
 
 class Object:
@@ -53,10 +51,7 @@ class Object:
         start, size, count, names = HEAD.unpack_from(data)
         records = [SECTION.unpack_from(data, start + index * size) for index in range(count)]
         texts = records[names][4]
-        self.sections = [
-            Section(self._text(texts + record[0]), record[1], record[4], record[5], record[6], start + index * size)
-            for index, record in enumerate(records)
-        ]
+        self.sections = [Section(self._text(texts + record[0]), record[1], record[4], record[5], record[6]) for record in records]
 
     def _text(self, at: int) -> str:
         return self.data[at : self.data.find(b"\0", at)].decode("latin-1")
@@ -87,26 +82,26 @@ class Object:
         return bytes(data)
 
 
-def tell(data: bytes, symbol: str, address: int, kernel: str) -> None:
-    """Tell those who want it of the code of a kernel, whose function ``symbol`` lies at an address."""
+def tell(data: bytes, symbol: str, section: int, kernel: str) -> None:
+    """Tell those who want it of the code of a kernel, the function ``symbol`` in a section at an address."""
     tools = wanted()
-    if not tools:
-        return
+    if "perf" in tools:
+        tell_perf(data, symbol, section, kernel, os.getpid())
+    if "gdb" in tools:
+        lib.pe_gdb_tell(data, len(data), section)
+
+
+def tell_perf(data: bytes, symbol: str, section: int, kernel: str, process: int) -> None:
+    """The same of code in a process of this user's. Raises OSError."""
     found = Object(data)
     functions = {name: (start, size) for name, start, size in found.functions()}
-    base = address - functions[symbol][0]
-    if "perf" in tools:
-        _add_to_map(f"{base + start:x} {size:x} {name}\n" for start, size, name in ranges(found, functions, symbol, kernel))
-    if "gdb" in tools:
-        placed, text = bytearray(data), found.section(".text")
-        assert text is not None
-        ADDRESS.pack_into(placed, text.record + AT_ADDRESS, base)
-        lib.pe_gdb_tell(bytes(placed), len(placed))
+    stretches = ranges(found, functions, symbol, kernel)
+    _add_to_map((f"{section + start:x} {size:x} {name}\n" for start, size, name in stretches), process)
 
 
-def _add_to_map(lines: Iterable[str]) -> None:
-    """To that of this process. Others may write to its folder: a link of theirs is not followed."""
-    number = os.open(f"/tmp/perf-{os.getpid()}.map", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+def _add_to_map(lines: Iterable[str], process: int) -> None:
+    """To that of a process. Others may write to its folder: a link of theirs is not followed."""
+    number = os.open(f"/tmp/perf-{process}.map", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     with open(number, "a", encoding="utf-8", errors="replace") as file:
         file.writelines(lines)
 

@@ -12,6 +12,9 @@ from functools import partial
 from select import select
 
 from ptxemu.cache import Cache
+from ptxemu.device.code import KernelCode
+from ptxemu.device.entry import KERNEL
+from ptxemu.driver import symbols
 from ptxemu.serve.child import Child
 from ptxemu.serve.found import Found
 from ptxemu.serve.protocol import Channel, ProtocolError
@@ -21,10 +24,11 @@ DEADLINE = 120.0  # seconds
 DEADLINE_VARIABLE = "PTXEMU_COMPILE_TIMEOUT"
 MOST_WORKERS = 8
 MAX_BLOCK = 1024
-FIELDS = {b"load": 4, b"code": 6, b"found": 6, b"report": 3}
+FIELDS = {b"load": 4, b"code": 6, b"found": 6, b"report": 3, b"placed": 4}
 """Of a request: the verb, the architecture, the image, the key of the image's entry; and a kernel and its block, or what was
-found in it. Of the last one: what was checked, and what else was found."""
+found in it. Of a report: what was checked, and what else was found. Of code that is placed: its key, the kernel, an address."""
 KEY = re.compile(rb"[0-9a-f]{64}")
+ADDRESS = re.compile(rb"[0-9]{1,20}")
 
 
 class Gone(Exception):
@@ -54,6 +58,8 @@ class Server:
             return [INVALID, problem.encode()]
         if request[0] == b"report":
             return self._report(*request[1:])
+        if request[0] == b"placed":
+            return guarded(partial(self._placed, *request[1:]))
         verb, arch, image, entry, *rest = request
         if verb == b"found":
             self.found.append(Found(image, int(arch), rest[0].decode("utf-8", "replace"), rest[1]))
@@ -69,6 +75,15 @@ class Server:
         if answer is None:
             answer = [FAILED, f"the compiler of the module {self.workers.pop(key).died()}".encode()]
         return answer
+
+    def _placed(self, key: bytes, kernel: bytes, section: bytes) -> Answer:
+        """Tell perf of code in the program."""
+        code = KernelCode.from_entry(self.cache.get(key.decode(), KERNEL))
+        if code is None:
+            return [FAILED, b"the code is not in the cache any more"]
+        name = kernel.decode("utf-8", "replace")
+        symbols.tell_perf(code.object, code.symbol, int(section), name, os.getppid())
+        return [OK, b""]
 
     def _report(self, checked: bytes, rest: bytes) -> Answer:
         """Tell what was found, in a process of its own, as the programs may be anything."""
@@ -131,6 +146,8 @@ def wrong(request: list[bytes]) -> str:
         return f"no request is '{verb[:16].decode('ascii', 'replace')}' with {len(request)} fields"
     if verb == b"report":
         return ""
+    if verb == b"placed":
+        return "" if KEY.fullmatch(request[1]) and ADDRESS.fullmatch(request[3]) else "a key or an address is none"
     if not (request[1].isdigit() and len(request[1]) <= 3):
         return "an architecture is a number such as 80"
     if not KEY.fullmatch(request[3]):
