@@ -385,7 +385,7 @@ class FunctionBuilder:
     def _diverge(self, block: Block) -> None:
         ctx = self.ctx
         assert block.cond is not None
-        if not ctx.unit.observed:
+        if not leaves_stamps(ctx.unit.observed) and ctx.unit.observed != "all":
             arms.write_for_all(self, block)
         cond = ctx.predicate(block.cond, block.negated, True)
         taken = ctx.conjunction(ctx.active, cond)

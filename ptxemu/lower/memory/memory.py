@@ -77,7 +77,6 @@ def load(ctx: Context, op: Op) -> None:
     elif op in ctx.pairs.neighbours:
         values = _neighbouring_load(ctx, found, kind)
     else:
-        admit(ctx, found)
         values = _lane_load(ctx, found, kind, count)
     for index, value in enumerate(values):
         ctx.define(op, index, value)
@@ -120,7 +119,6 @@ def _neighbouring_load(ctx: Context, found: Access, kind: ScalarType) -> list[st
     bits = f"i{kind.bits}"
 
     def alone() -> list[str]:
-        admit(ctx, found)
         return [ctx.vector.cast("bitcast", kind.llvm, value, bits) for value in _lane_load(ctx, found, kind, 1)]
 
     if fields.serves(ctx, found.op):
@@ -138,6 +136,21 @@ def _gathered(ctx: Context, found: Access) -> list[str]:
 
 
 def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> list[str]:
+    """A load of each lane, of which is told what has to be."""
+    ways = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
+    bits = f"i{kind.bits}"
+    if ways is not None and ways.partly is not None and (test := patterns.whole_test(ctx, found)):
+        _ask_ahead(ctx, found)
+        with_care = partial(_load_with_care, ctx, found, kind, count, Ways(ways.partly))
+        values = ctx.when(test, ways.whole, with_care, [f"<{LANES} x {bits}>"] * count, likely=True)
+    else:
+        values = _load_with_care(ctx, found, kind, count, ways)
+    return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
+
+
+def _load_with_care(ctx: Context, found: Access, kind: ScalarType, count: int, ways: Ways | None) -> list[str]:
+    """As integers; ``ways``: of a pattern that vector instructions load."""
+    admit(ctx, found)
     bits, mask = f"i{kind.bits}", found.mask
     types = [f"<{LANES} x {bits}>"] * count
 
@@ -152,12 +165,11 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
         return [gather(ctx, bits, host, index * kind.bytes, mask, start=start, rare=rare) for index in range(count)]
 
     formed = expected(ctx, found) if found.shape is None and kind.bits <= 64 else None
-    whole = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
     if ctx.checking and not found.safe:
-        values = lanes()
-    elif count == 1 and strided.serves(ctx, found, kind.bytes):
-        values = ctx.when(strided.test(ctx, found), lambda: [strided.load(ctx, found, bits)], lanes, types, likely=True)
-    elif formed is not None:
+        return lanes()
+    if count == 1 and strided.serves(ctx, found, kind.bytes):
+        return ctx.when(strided.test(ctx, found), lambda: [strided.load(ctx, found, bits)], lanes, types, likely=True)
+    if formed is not None:
         starts = first_addresses(ctx, found, formed)
         all_lanes = found.space != "shared" and _all_or_none(ctx, found, kind, count)
 
@@ -169,16 +181,13 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
             ready = in_groups(ctx, found, formed, starts, all_lanes)
         else:
             ready = as_expected(ctx, found, formed, starts, all_lanes or (not formed.step and found.space != "shared"))
-        values = ctx.when(
-            ready, partial(runs.through, ctx, found, starts, in_runs), partial(lanes, rare=found.grouped), types, likely=True
-        )
-    elif whole is None:
-        values = lanes(rare=found.space == "local" and found.safe)
-    else:
-        _ask_ahead(ctx, found)
-        all_or_none = _all_or_none(ctx, found, kind, count) or _is_whole_window(ctx, found, kind, count)
-        values = patterns.access(ctx, found, whole, lanes, types, all_lanes=found.space != "shared" and all_or_none)
-    return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
+        through = partial(runs.through, ctx, found, starts, in_runs)
+        return ctx.when(ready, through, partial(lanes, rare=found.grouped), types, likely=True)
+    if ways is None:
+        return lanes(rare=found.space == "local" and found.safe)
+    _ask_ahead(ctx, found)
+    all_or_none = _all_or_none(ctx, found, kind, count) or _is_whole_window(ctx, found, kind, count)
+    return patterns.access(ctx, found, ways, lanes, types, all_lanes=found.space != "shared" and all_or_none)
 
 
 def _places_at_once(ctx: Context, found: Access, rare: bool) -> tuple[str, str]:
@@ -450,7 +459,13 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
             ready = as_expected(ctx, found, formed, starts, all_or_none)
         ctx.when(ready, whole, partial(lanes, rare=found.grouped), [], likely=True)
     else:
-        patterns.access(ctx, found, pattern(), lanes, [], all_lanes=all_or_none and not in_window)
+        ways = pattern()
+        by_pattern = partial(patterns.access, ctx, found, lanes=lanes, types=[], all_lanes=all_or_none and not in_window)
+        test = patterns.whole_test(ctx, found) if ways.partly is not None and not found.admitted else ""
+        if ways.partly is not None and test:
+            ctx.when(test, ways.whole, partial(by_pattern, Ways(ways.partly)), [], likely=True)
+        else:
+            by_pattern(ways)
 
 
 def _stored_runs(ctx: Context, found: Access, kind: ScalarType, count: int) -> Runs | None:

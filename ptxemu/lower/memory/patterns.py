@@ -11,11 +11,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.observed import leaves_stamps, tells_strays
 from ptxemu.ir.ops import Reg
 from ptxemu.ir.types import B64
-from ptxemu.lower.core.access import NOTED, Access, arena_limit, is_below, pattern_test, scalar_base
+from ptxemu.lower.core.access import NOTED, Access, Range, arena_limit, is_below, pattern_test, scalar_base
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.telling import kept_range
 
 Made = Callable[[], list[str]]
 """Emits an access and returns the values loaded."""
@@ -30,13 +35,13 @@ class Ways(NamedTuple):
     partly: Made | None = None
 
 
-def access(ctx: Context, found: Access, ways: Ways, lanes: Made, types: Sequence[str], *, all_lanes: bool) -> list[str]:
+def access(ctx: Context, found: Access, ways: Ways, lanes: Made, types: Sequence[str], all_lanes: bool) -> list[str]:
     """Values of some LLVM types. ``lanes`` makes it lane by lane, which is done where lanes are off, too, with ``all_lanes``."""
-    if ways.partly is not None and _has_anchor(found):
-        return ctx.when(
-            _anchored(ctx, found), ways.whole, partial(_if_ready, ctx, found, ways.partly, lanes, types), types, likely=True
-        )
-    return _if_ready(ctx, found, partial(by_lanes_on, ctx, found, ways, types), lanes, types, all_lanes)
+    needed = [] if found.safe else [_is_in_memory(ctx, found)]
+    if all_lanes:
+        needed.append(full(ctx, found.mask))
+    ready = partial(by_lanes_on, ctx, found, ways, types)
+    return ctx.when(ctx.scalar.conjunction(needed), ready, lanes, types, likely=True) if needed else ready()
 
 
 def by_lanes_on(ctx: Context, found: Access, ways: Ways, types: Sequence[str]) -> list[str]:
@@ -49,14 +54,6 @@ def full(ctx: Context, mask: str) -> str:
     return ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(mask), "-1")
 
 
-def _if_ready(ctx: Context, found: Access, ready: Made, lanes: Made, types: Sequence[str], all_lanes: bool = False) -> list[str]:
-    """The access if it is in memory, and all lanes are on if they have to be."""
-    needed = [] if found.safe else [_is_in_memory(ctx, found)]
-    if all_lanes:
-        needed.append(full(ctx, found.mask))
-    return ctx.when(ctx.scalar.conjunction(needed), ready, lanes, types, likely=True) if needed else ready()
-
-
 def _is_in_memory(ctx: Context, found: Access) -> str:
     """i1: all of a pattern is, which is known of what need not be told."""
     if not found.admitted:
@@ -64,28 +61,44 @@ def _is_in_memory(ctx: Context, found: Access) -> str:
     return ctx.when(found.admitted, lambda: ["true"], lambda: [pattern_test(ctx, found.span)], ["i1"], likely=True)[0]
 
 
-def _has_anchor(found: Access) -> bool:
-    """Whether accesses off its register share a test."""
-    base = found.address.base
-    if found.space not in NOTED or found.safe or found.admitted or not isinstance(base, Reg):
-        return False
-    return base.type.bits == B64.bits and abs(found.address.offset) <= FARTHEST
+def whole_test(ctx: Context, found: Access) -> str:
+    """i1: all lanes are on, no address has wrapped, and the access is in device memory, by one comparison. Where strays are told,
+    it is where the instruction has been before. "": there is no such test."""
+    base, observed = found.address.base, ctx.unit.observed
+    if found.space not in NOTED or found.safe or ctx.checking or not isinstance(base, Reg) or base.type.bits != B64.bits:
+        return ""
+    if leaves_stamps(observed) or observed == "all":
+        return ""
+    if tells_strays(observed):
+        return _kept(ctx, found)
+    return _anchored(ctx, found) if abs(found.address.offset) <= FARTHEST else ""
+
+
+def _kept(ctx: Context, found: Access) -> str:
+    kept = kept_range(ctx, found.op)
+    within = Range(kept.first, ctx.scalar.select(_is_whole(ctx, found), "i64", kept.size, "0"))
+    assert found.shape is not None
+    return pattern_test(ctx, replace(found.span, shape=Shape(found.shape.offsets)), within)
 
 
 def _anchored(ctx: Context, found: Access) -> str:
-    """i1: the place that the register holds is in memory and the access aligned, all lanes are on and no address has wrapped."""
+    """The place that the register holds is in memory, and the access aligned."""
     assert found.shape is not None and isinstance(found.address.base, Reg)
-    corrections, rest = found.shape.widenings, found.address.offset % found.size
-    limit = ctx.kept(f"limit of {found.size} in {found.mask} {corrections}", partial(_limit_if_whole, ctx, found))
+    rest, size = found.address.offset % found.size, found.size
+    whole = _is_whole(ctx, found)
+    limit = ctx.kept(f"limit of {size} if {whole}", lambda: ctx.scalar.select(whole, "i64", arena_limit(ctx, size), "0"))
     place = scalar_base(ctx, found.address.base, found.space)
     place = ctx.scalar.bin("add", "i64", place, str(rest)) if rest else place
-    return ctx.kept(f"{place} below {limit}", lambda: is_below(ctx, found.space, place, limit, found.size))
+    return ctx.kept(f"{place} below {limit}", lambda: is_below(ctx, found.space, place, limit, size))
 
 
-def _limit_if_whole(ctx: Context, found: Access) -> str:
-    """The limit of places, in units of the size; 0 if a lane is off, or a widening has wrapped that matters."""
+def _is_whole(ctx: Context, found: Access) -> str:
+    """i1: no lane is off, and no widening has wrapped that matters."""
     assert found.shape is not None
-    whole = full(ctx, found.mask)
-    if found.shape.widenings:
-        whole = ctx.scalar.bin("and", "i1", whole, ctx.scalar.bin("xor", "i1", ctx.wrapped(), "true"))
-    return ctx.scalar.select(whole, "i64", arena_limit(ctx, found.size), "0")
+    corrections = found.shape.widenings
+
+    def test() -> str:
+        on = full(ctx, found.mask)
+        return ctx.scalar.bin("and", "i1", on, ctx.scalar.bin("xor", "i1", ctx.wrapped(), "true")) if corrections else on
+
+    return ctx.kept(f"whole {found.mask} {corrections}", test)
