@@ -1,7 +1,7 @@
 /* race.c: the checker `race`: two accesses of shared or global memory by different threads, one of them a write, that
  * nothing puts in an order (order.h).
  *
- * Words keep the stamps of their last write and of their last read, which says whether other lanes of the warp have read, too.  Words side by side of lanes side by side are looked at
+ * Words keep the stamps of their last write and of a read (pe_read_stays), which says whether other lanes of the warp have read, too.  Words side by side of lanes side by side are looked at
  * together (race_runs.h), and stamps that cannot matter are told from others by comparing numbers (race_access.h); what
  * remains is asked of order.c, word by word (race_words.c), and byte by byte of words that threads share (race_bytes.c).  Compiled code looks at most of them by itself, and calls only
  * where something may be wrong (ptxemu/lower/core/stamps.py).  Nothing is kept of reads of memory that the launch does not write

@@ -38,8 +38,23 @@ typedef struct pe_race_use {
   uint64_t met;     /* the last time at which others had released those that it has looked at */
 } pe_race_use;
 
+/* From when on reads of shared memory stay where those of other warps come (pe_read_stays). Elsewhere others know of them. */
+PE_INLINE pe_stamp pe_race_floor(const pe_race_use *u) { return u->shared ? u->harmless.floor : PE_STAMP_NEVER; }
+
 PE_INLINE bool pe_is_harmless(const pe_harmless *h, pe_stamp before, pe_stamp now) {
   return before < h->floor || (before ^ now) < PE_STAMP_ROW || before - h->first < h->span || before & h->strong;
+}
+
+/* Whether a read stays where one of another warp comes, since all have met: that one may be about to write there. `floor`:
+ * PE_STAMP_NEVER, if none does. */
+PE_INLINE bool pe_read_stays(pe_stamp floor, pe_stamp before, pe_stamp now) {
+  bool since = before >= floor && before < PE_STAMP_SPLIT && PE_STAMP_STAYS(before) && !pe_stamp_has_parts(before);
+  return since && pe_stamp_warp(before) != pe_stamp_warp(now);
+}
+
+/* What a read leaves where the stamp of another one is. */
+PE_INLINE pe_stamp pe_read_left(pe_stamp floor, pe_stamp before, pe_stamp now) {
+  return pe_read_stays(floor, before, now) ? before : pe_stamp_behind(before, now);
 }
 
 /* Whether a strong access leaves the stamp that a plain one of its thread has left at the same time, with which more accesses race. */

@@ -83,6 +83,6 @@ PE_WIDEST PE_UNWATCHED bool pe_race_rows_pass(const pe_race_use *u, const pe_rac
   if (u->writes)
     pe_leave_stamps(t, r->count, own);
   else if (u->shared || !pe_all_stay(u->code, r->count, own))
-    pe_leave_reads(t, r->count, own);
+    pe_leave_reads(t, r->count, own, pe_race_floor(u));
   return true;
 }

@@ -24,9 +24,10 @@ static pe_stamp least_floor(const pe_order_block *b) {
   return least;
 }
 
-/* A listed access, with the stamp of its lane 0. */
+/* A listed access, with the stamp of its lane 0; reads from `floor` on stay where it is a read. */
 typedef struct listed {
   bool writes;
+  pe_stamp floor;
   pe_shadow *own;
   const pe_warp *w;
   const pe_pattern_site *site;
@@ -49,11 +50,13 @@ PE_INLINE bool leave_run(const listed *l, uint32_t lane) {
   pe_stamp *at = stamps_of(l, lane, size);
   pe_race_run run = {0, (uint32_t)(size / 4), lane, (uint32_t)__builtin_ctz(l->site->size / 4), false};
   if (at && l->writes) pe_leave_stamps(pe_trail_of(l->stamp, &run), run.count, at);
-  if (at && !l->writes) pe_leave_reads(pe_trail_of(l->stamp, &run), run.count, at);
+  if (at && !l->writes) pe_leave_reads(pe_trail_of(l->stamp, &run), run.count, at, l->floor);
   return at != NULL;
 }
 
-PE_INLINE void leave_one(const listed *l, pe_stamp *at, pe_stamp now) { *at = l->writes ? now : pe_stamp_behind(*at, now); }
+PE_INLINE void leave_one(const listed *l, pe_stamp *at, pe_stamp now) {
+  *at = l->writes ? now : pe_read_left(l->floor, *at, now);
+}
 
 PE_INLINE void leave_lane(const listed *l, uint32_t lane, pe_stamp several) {
   pe_stamp *at = stamps_of(l, lane, l->site->size), stamp = (l->stamp + lane * PE_STAMP_LANE) | PE_STAMP_BYTES | several;
@@ -87,10 +90,12 @@ PE_INLINE bool leave_all(const listed *l) {
 }
 
 PE_WIDEST PE_UNWATCHED static void leave(pe_race *race, const pe_warp *w, const pe_logged *access,
-                                         const pe_pattern_site *site) {
+                                         const pe_pattern_site *site, pe_stamp floor) {
   bool writes = site->kind & PE_WRITE;
   pe_shadow *own = writes ? &race->writes : &race->reads;
-  listed l = {writes, own, w, site, access->base, access->now | pe_site_of(&race->sites, site->pos)};
+  /* The warp that looks at the list may be about to write: its own reads matter less to it. */
+  if (pe_stamp_warp(access->now) != w->warpid) floor = PE_STAMP_NEVER;
+  listed l = {writes, floor, own, w, site, access->base, access->now | pe_site_of(&race->sites, site->pos)};
   uint32_t mask = (uint32_t)access->lanes;
   if (mask == PE_ALL_LANES && site->width == 1 && leave_all(&l)) return;
   for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += site->width)
@@ -105,7 +110,7 @@ void pe_race_log_flush(pe_race *race, const pe_warp *w, pe_order_block *b) {
     const pe_logged *access = &b->log.accesses[i];
     pe_stamp *last = pe_logged_sites(access)->kind & PE_WRITE ? &b->log.written : &b->log.read;
     if (access->now < floor) continue;
-    for (uint64_t j = 0; j < access->lanes >> PE_LOGGED_AT; j++) leave(race, w, access, pe_logged_sites(access) + j);
+    for (uint64_t j = 0; j < access->lanes >> PE_LOGGED_AT; j++) leave(race, w, access, pe_logged_sites(access) + j, floor);
     *last = access->now > *last ? access->now : *last;
   }
   pe_race_log_end(&b->log);

@@ -75,17 +75,21 @@ PE_INLINE void pe_leave_stamps(pe_trail t, uint32_t count, pe_stamp *stamps) {
   for (uint32_t j = 0; i + j < count; j++) stamps[i + j] = now[j];
 }
 
-/* The same of reads, behind others (pe_stamp_behind). */
-PE_INLINE void pe_leave_reads(pe_trail t, uint32_t count, pe_stamp *stamps) {
+/* The same of reads, behind others (pe_read_left). */
+PE_INLINE void pe_leave_reads(pe_trail t, uint32_t count, pe_stamp *stamps, pe_stamp floor) {
   pe_stamps now = t.first;
   uint32_t i = 0;
   for (; i + PE_STAMPS <= count; i += PE_STAMPS, now += t.step) {
-    pe_stamps differ = *(const pe_stamps *)(stamps + i) ^ now,
+    pe_stamps before = *(const pe_stamps *)(stamps + i), differ = before ^ now,
               lanes = differ & (PE_STAMP_ROW | PE_STAMP_LANES | PE_STAMP_SEVERAL);
     pe_stamps rest = (differ ^ lanes) & ~(PE_STAMP_UPDATE - 1);
-    *(pe_stamps *)(stamps + i) = now | (PE_STAMP_SEVERAL & (pe_stamps)(rest == 0) & (pe_stamps)(lanes != 0));
+    pe_stamps left = now | (PE_STAMP_SEVERAL & (pe_stamps)(rest == 0) & (pe_stamps)(lanes != 0));
+    pe_stamps since = ~pe_are_less(before, pe_all_are(floor)) & pe_are_less(before, pe_all_are(PE_STAMP_SPLIT)) &
+                      (pe_stamps)((before & (PE_STAMP_ROW | PE_STAMP_STRONG | PE_STAMP_BYTES)) == PE_STAMP_BYTES);
+    pe_stamps stays = since & (pe_stamps)((differ & PE_STAMP_WARPS) != 0);
+    *(pe_stamps *)(stamps + i) = (before & stays) | (left & ~stays);
   }
-  for (uint32_t j = 0; i + j < count; j++) stamps[i + j] = pe_stamp_behind(stamps[i + j], now[j]);
+  for (uint32_t j = 0; i + j < count; j++) stamps[i + j] = pe_read_left(floor, stamps[i + j], now[j]);
 }
 
 /* Whether nothing is wrong with accesses of words whose stamps are these; theirs are there, then. */
@@ -96,7 +100,7 @@ PE_INLINE bool pe_race_passes_together(const pe_race_use *u, const pe_race_run *
   if (u->writes)
     pe_leave_stamps(t, r->count, own);
   else if (u->shared || !pe_all_stay(u->code, r->count, own))
-    pe_leave_reads(t, r->count, own);
+    pe_leave_reads(t, r->count, own, pe_race_floor(u));
   return true;
 }
 
@@ -108,7 +112,7 @@ PE_INLINE bool pe_race_passes_alone(const pe_race_use *u, const pe_race_run *r, 
   if (u->writes)
     *own = now;
   else if (u->shared || !pe_stays(u->code, *own))
-    *own = pe_stamp_behind(*own, now);
+    *own = pe_read_left(pe_race_floor(u), *own, now);
   return true;
 }
 

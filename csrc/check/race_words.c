@@ -222,7 +222,7 @@ PE_UNWATCHED static uint32_t look_at_each(pe_race_use *u, uint32_t mask) {
 PE_INLINE bool pass_in_shared(const pe_harmless *h, pe_stamp *own, const pe_stamp *others, pe_stamp now, bool writes,
                               bool alone) {
   bool good = *own && (alone || pe_is_harmless(h, *others, now)) && (!writes || pe_is_harmless(h, *own, now));
-  if (good && !pe_is_kept(*own, now)) *own = writes ? now : pe_stamp_behind(*own, now);
+  if (good && !pe_is_kept(*own, now)) *own = writes ? now : pe_read_left(h->floor, *own, now);
   return good;
 }
 
@@ -333,7 +333,7 @@ PE_WIDEST PE_UNWATCHED static bool pass_all(const pe_race_use *u, uint32_t lane,
   if (u->writes || pe_stamp_is_pending(u->stamp))
     pe_leave_stamps(t, count, own);
   else
-    pe_leave_reads(t, count, own);
+    pe_leave_reads(t, count, own, pe_race_floor(u));
   return true;
 }
 
@@ -392,7 +392,7 @@ static pe_stamp exchange(const pe_race_use *u, pe_stamp *at, pe_stamp now) {
 
 /* What is left where a stamp was. */
 static pe_stamp left_behind(const pe_race_use *u, pe_stamp before, pe_stamp now) {
-  return u->writes || pe_stamp_is_pending(now) ? now : pe_stamp_behind(before, now);
+  return u->writes || pe_stamp_is_pending(now) ? now : pe_read_left(pe_race_floor(u), before, now);
 }
 
 /* Leave a stamp of some bytes of a word beside those of others. */

@@ -99,6 +99,7 @@ typedef struct pe_shared_log {
 #define PE_STAMP_ROW (1ull << PE_STAMP_ROW_AT)
 #define PE_STAMP_LANE (1ull << PE_STAMP_LANE_AT)
 #define PE_STAMP_LANES (31 * PE_STAMP_LANE)
+#define PE_STAMP_WARPS (31ull << PE_STAMP_WARP_AT)
 #define PE_STAMP_SEVERAL (1ull << PE_STAMP_SEVERAL_AT)
 
 static inline uint32_t pe_stamp_lane(pe_stamp s) { return s >> PE_STAMP_LANE_AT & 31; }

@@ -82,3 +82,37 @@ def test_rows_that_meet_in_memory(pitch: int, races: int) -> None:
         kernel[1, (16, 2)](x, pitch)
         assert device.checks is not None
         assert sum(one.count for one in device.checks.findings) == races
+
+
+# ---------------------------------------------------------------- readers of several warps
+
+STEP = """setp.lt.u32 %p1, %r1, {half}; @!%p1 bra L{half}
+ld.shared.u32 %r10, [%r5]; ld.shared.u32 %r11, [%r5+{distance}]; add.u32 %r10, %r10, %r11; st.shared.u32 [%r5], %r10
+L{half}: bar.sync 0"""
+HALVES = (128, 64, 32, 16, 8, 4, 2, 1)
+TREE = "\n".join(
+    [
+        "mov.u32 %r5, tree; shl.b32 %r4, %r1, 2; add.u32 %r5, %r5, %r4; add.u64 %rd4, %rd1, %rd2; ld.global.u32 %r10, [%rd4]",
+        "st.shared.u32 [%r5], %r10; bar.sync 0",
+        *(STEP.format(half=half, distance=4 * half) for half in HALVES),
+        "st.global.u32 [%rd4], %r10",
+    ]
+)
+"""The sum of a block's words, in shared memory."""
+
+
+@pytest.mark.parametrize("check", ["race", "memory,init,race,sync"])
+@pytest.mark.parametrize("grid", [1, 3])
+@pytest.mark.parametrize("missing", [None, *range(len(HALVES))])
+def test_a_tree_whose_threads_do_not_wait(missing: int | None, grid: int, check: str) -> None:
+    """Without the barrier before a step, one warp reads a word that another one then reads and overwrites. The last barrier and
+    none that is missing are no error."""
+    parts = TREE.replace("\n", "; ").split("bar.sync 0")
+    places = ["bar.sync 0"] * (len(parts) - 1)
+    if missing is not None:
+        places[missing] = "mov.u32 %r9, 0"
+    body = "".join(part + place for part, place in zip(parts, [*places, ""], strict=True))
+    with ptxemu.Device(memory="64 MiB", check=check) as device:
+        words = device.to_device(np.ones(256, np.uint32))
+        seen = found(device, program(body, ".shared .align 4 .b8 tree[1024];"), words, words, grid=grid, block=256)
+    assert bool([one for one in seen if "shared memory" in one.message]) == (missing is not None)

@@ -38,6 +38,8 @@ NEAR = 4  # words from one to the next where words between them are blended
 LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
 OTHERS = 1 << lib.PE_STAMP_ROW_AT  # stamps that differ by as much are not of one thread
 BYTES = 0xF << lib.PE_STAMP_BYTES_AT  # all of a word
+WARPS = 31 << lib.PE_STAMP_WARP_AT
+SPLIT = ((1 << lib.PE_PERIOD_BITS) - 2) << lib.PE_STAMP_PERIOD_AT  # this and greater ones are no stamps of one access each
 BESIDE = (LANES - 1 | SEVERAL) * LANE | OTHERS  # in which stamps of a warp differ at one time
 SITE = (1 << lib.PE_SITE_BITS) - 1
 STRONG = 1 << (lib.PE_SITE_BITS + 1)
@@ -257,7 +259,21 @@ class Stamping(Struct):
         others = ctx.inst(f"icmp ne {t} {lanes}, zeroinitializer")
         beside = ctx.inst(f"and {_flags(group)} {ctx.inst(f'icmp eq {t} {rest}, zeroinitializer')}, {others}")
         several = _constants([SEVERAL * LANE] * group.words)
-        return ctx.inst(f"or {t} {stamps}, {ctx.inst(f'select {_flags(group)} {beside}, {t} {several}, {t} zeroinitializer')}")
+        left = ctx.inst(f"or {t} {stamps}, {ctx.inst(f'select {_flags(group)} {beside}, {t} {several}, {t} zeroinitializer')}")
+        if not self.shared:
+            return left
+        return ctx.inst(f"select {_flags(group)} {self._stays(group, before, differ)}, {t} {before}, {t} {left}")
+
+    def _stays(self, group: Group, before: str, differ: str) -> str:
+        """Flags of reads that stay, of warps that this one has not met since (pe_read_stays)."""
+        ctx, t = self.ctx, group.type
+        since = ctx.inst(f"icmp sge {t} {before}, {self._spread(group, self._state('floor'))}")
+        whole = ctx.inst(f"icmp slt {t} {before}, {_constants([SPLIT] * group.words)}")
+        told = ctx.inst(f"and {t} {before}, {_constants([STRONG | BYTES | OTHERS] * group.words)}")
+        plain = ctx.inst(f"icmp eq {t} {told}, {_constants([BYTES] * group.words)}")
+        warps = ctx.inst(f"and {t} {differ}, {_constants([WARPS] * group.words)}")
+        other = ctx.inst(f"icmp ne {t} {warps}, zeroinitializer")
+        return reduce(lambda a, b: ctx.inst(f"and {_flags(group)} {a}, {b}"), (since, whole, plain, other))
 
     # ---------------------------------------------------------------- places
 
