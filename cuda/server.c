@@ -315,20 +315,19 @@ static bool drop_awaited(void) {
   return status >= 0;
 }
 
+/* The end of a request, with the lock held: PX_*, and what `text` says of it. */
+static int outcome(bool sent, char **text) {
+  int status = sent ? answer(text) : -1;
+  if (status >= 0) return status;
+  stop();
+  *text = text_of("the compile server died");
+  return PX_FAILED;
+}
+
 int px_compile(const px_image *image, const char *kernel, const uint32_t block[3], char **text) {
   pthread_mutex_lock(&lock);
-  int status = -1;
   *text = start();
-  if (*text) {
-    status = PX_FAILED;
-  } else if (drop_awaited() && request(image, kernel, block)) {
-    status = answer(text);
-  }
-  if (status < 0) {
-    stop();
-    *text = text_of("the compile server died");
-    status = PX_FAILED;
-  }
+  int status = *text ? PX_FAILED : outcome(drop_awaited() && request(image, kernel, block), text);
   pthread_mutex_unlock(&lock);
   return status;
 }
@@ -339,12 +338,8 @@ bool px_server_placed(const char *key, const char *kernel, uint64_t section, cha
   const struct iovec fields[] = {field("placed"), field(key), field(kernel), field(address)};
   pthread_mutex_lock(&lock);
   *text = start();
-  int status = *text ? PX_FAILED : -1;
-  if (!*text && drop_awaited() && send_message(fields, sizeof fields / sizeof *fields)) status = answer(text);
-  if (status < 0) {
-    stop();
-    *text = text_of("the compile server died");
-  }
+  int status = PX_FAILED;
+  if (!*text) status = outcome(drop_awaited() && send_message(fields, sizeof fields / sizeof *fields), text);
   pthread_mutex_unlock(&lock);
   return status == PX_COMPILED;
 }

@@ -14,7 +14,7 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.written import ways
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi, given, reads, writes
-from ptxemu.ir.observed import leaves_stamps
+from ptxemu.ir.observed import leaves_stamps, tells_order
 from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.control.sync import note_exit, poll_stop, tell_members
@@ -385,7 +385,7 @@ class FunctionBuilder:
     def _diverge(self, block: Block) -> None:
         ctx = self.ctx
         assert block.cond is not None
-        if not leaves_stamps(ctx.unit.observed) and ctx.unit.observed != "all":
+        if not tells_order(ctx.unit.observed):
             arms.write_for_all(self, block)
         cond = ctx.predicate(block.cond, block.negated, True)
         taken = ctx.conjunction(ctx.active, cond)

@@ -8,7 +8,7 @@ not, each is made alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from ptxemu.lower.core.effects import Effect
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.parts import joined
 from ptxemu.lower.core.telling import kept_range
-from ptxemu.lower.memory import together
+from ptxemu.lower.memory import patterns, together
 
 LARGEST = 8
 """Elements of a structure: those of larger ones are in so many registers that gathers are faster."""
@@ -30,10 +30,10 @@ WIDEST = 8
 """Bytes of an element."""
 
 
-def loads_of(ctx: Context, ops: Sequence[Op], loading: Collection[Effect]) -> dict[Op, Neighbours]:
-    """Those among some ops that are lowered one after another, each of which asks :func:`load`."""
+def loads_of(ctx: Context, off_one_base: Iterable[together.Loads]) -> dict[Op, Neighbours]:
+    """Those among some loads, each of which asks :func:`load`."""
     found: dict[Op, Neighbours] = {}
-    for loads in together.loads_off_one_base(ctx, ops, loading):
+    for loads in off_one_base:
         for size in {op.access.bytes for op in loads.values()}:
             own = {offset: op for offset, op in loads.items() if op.access.bytes == size and serves(ctx, op)}
             for group in _of_one_structure(ctx, own):
@@ -42,7 +42,8 @@ def loads_of(ctx: Context, ops: Sequence[Op], loading: Collection[Effect]) -> di
 
 
 def stores_of(ctx: Context, ops: Sequence[Op], storing: Collection[Effect]) -> dict[Op, Sequence[Op]]:
-    """The same of stores to all fields: they are under the last one, which asks :func:`store`, and nothing under the others."""
+    """Stores to all fields, among ops that are lowered one after another: they are under the last one, which asks :func:`store`,
+    and nothing is under the others."""
     found: dict[Op, Sequence[Op]] = {}
     for run in together.stores_off_one_base(ctx, ops, storing):
         for group in _of_all_fields(ctx, run):
@@ -143,7 +144,7 @@ def _may_be_whole(ctx: Context, found: Access, first: int) -> str:
     """i1: all lanes are on, and the structures, from the first field on, are there if what the access is to is, which comes first
     in the program. Where strays are told, they are where that instruction has been before."""
     assert found.shape is not None
-    full = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(found.mask), "-1")
+    full = patterns.full(ctx, found.mask)
     (low, high), before, stride = found.shape.spread, found.address.offset - first, _stride(ctx, found.op)
     behind = stride - before - found.size
     if tells_strays(ctx.unit.observed):

@@ -42,6 +42,7 @@ from ptxemu.lower.memory import (
     patterns,
     runs,
     strided,
+    together,
     twins,
     windows,
 )
@@ -51,7 +52,8 @@ from ptxemu.lower.memory.patterns import Made, Ways, by_lanes_on
 def pairs_of(ctx: Context, ops: Sequence[Op]) -> Pairs:
     """The loads and stores among some ops, lowered one after another, that are lowered together."""
     found = pairs.pairs_of(ctx, ops, {load, store})
-    found.neighbours = neighbours.neighbours_of(ctx, ops, {load}) | fields.loads_of(ctx, ops, {load})
+    loads = list(together.loads_off_one_base(ctx, ops, {load}))
+    found.neighbours = neighbours.neighbours_of(ctx, loads) | fields.loads_of(ctx, loads)
     found.stores = fields.stores_of(ctx, ops, {store})
     return found
 

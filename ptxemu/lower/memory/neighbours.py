@@ -8,18 +8,17 @@ the words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import tells_strays
 from ptxemu.ir.ops import Addr, Op
 from ptxemu.lower.core.access import Access, outside_memory, vector_addresses
 from ptxemu.lower.core.context import Context
-from ptxemu.lower.core.effects import Effect
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.parts import joined
 from ptxemu.lower.core.telling import kept_range
-from ptxemu.lower.memory import together
+from ptxemu.lower.memory import patterns, together
 
 COUNT = 4
 """Words of a lane that are loaded, as many as fill the least register."""
@@ -30,10 +29,10 @@ WORD = "i32"
 WORDS = f"<{LANES} x {WORD}>"
 
 
-def neighbours_of(ctx: Context, ops: Sequence[Op], moving: Collection[Effect]) -> dict[Op, Neighbours]:
-    """Those among some ops that are lowered one after another, each of which asks :func:`load`."""
+def neighbours_of(ctx: Context, off_one_base: Iterable[together.Loads]) -> dict[Op, Neighbours]:
+    """Those among some loads, each of which asks :func:`load`."""
     found: dict[Op, Neighbours] = {}
-    for loads in together.loads_off_one_base(ctx, ops, moving):
+    for loads in off_one_base:
         own = {offset: op for offset, op in loads.items() if _is_of_any_word(ctx, op)}
         for run in _side_by_side(own):
             found.update(dict.fromkeys(run, Neighbours(run, WORDS)))
@@ -84,7 +83,7 @@ def _addresses(ctx: Context, group: Neighbours, found: Access) -> str:
 def _may_load(ctx: Context, group: Neighbours, found: Access, addresses: str) -> str:
     """i1: all lanes are on, and what is loaded of each is in memory and in one page: it can be read if the first word can. Where
     strays are told, it is where the instruction has been before."""
-    full = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(found.mask), "-1")
+    full = patterns.full(ctx, found.mask)
     if tells_strays(ctx.unit.observed):
         kept = kept_range(ctx, found.op)
         outside = outside_memory(ctx, addresses, WORD_BYTES, kept, (COUNT - 1) * WORD_BYTES)

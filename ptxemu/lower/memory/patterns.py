@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import leaves_stamps, tells_strays
+from ptxemu.ir.observed import tells_order, tells_strays
 from ptxemu.ir.ops import Reg
 from ptxemu.ir.types import B64
 from ptxemu.lower.core.access import NOTED, Access, Range, arena_limit, is_below, pattern_test, scalar_base
@@ -67,7 +67,7 @@ def whole_test(ctx: Context, found: Access) -> str:
     base, observed = found.address.base, ctx.unit.observed
     if found.space not in NOTED or found.safe or ctx.checking or not isinstance(base, Reg) or base.type.bits != B64.bits:
         return ""
-    if leaves_stamps(observed) or observed == "all":
+    if tells_order(observed):
         return ""
     if tells_strays(observed):
         return _kept(ctx, found)

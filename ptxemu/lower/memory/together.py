@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from ptxemu.ir.observed import leaves_stamps
+from ptxemu.ir.observed import tells_order
 from ptxemu.ir.ops import STRONG, Addr, Op, Reg
 from ptxemu.ir.types import B64
 from ptxemu.isa.table import LOADS_AND_STORES
@@ -48,7 +48,7 @@ def stores_off_one_base(ctx: Context, ops: Sequence[Op], storing: Collection[Eff
 
 
 def _may_look_ahead(ctx: Context) -> bool:
-    return not (leaves_stamps(ctx.unit.observed) or ctx.unit.observed == "all" or ctx.checking or ctx.in_one_lane)
+    return not (tells_order(ctx.unit.observed) or ctx.checking or ctx.in_one_lane)
 
 
 def _base(ctx: Context, op: Op) -> Reg | None:
