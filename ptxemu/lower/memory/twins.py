@@ -24,16 +24,22 @@ def _field(ctx: Context, name: str, index: int = 0) -> str:
     return ctx.inst(f"load i64, ptr {place}, align 8")
 
 
+def _offsets(ctx: Context, addresses: str) -> str:
+    """Of places in the twin, as i64, from the addresses of all lanes."""
+    return ctx.vector.bin("sub", "i64", addresses, ctx.splat("i64", _field(ctx, "first")))
+
+
 def _has_all(ctx: Context, kind: ScalarType, addresses: str) -> str:
     """i1: the twin has the words at the addresses of all lanes, on or off."""
-    offsets = ctx.vector.bin("sub", "i64", addresses, ctx.splat("i64", _field(ctx, "first")))
-    return updates.are_words(ctx, "i64", offsets, _field(ctx, "sums", kind.bytes // 8), kind.bytes)
+    end = _field(ctx, "sums", kind.bytes // 8)
+    return updates.are_words(ctx, "i64", _offsets(ctx, addresses), end, kind.bytes)
 
 
 def add(ctx: Context, op: Op, kind: ScalarType, addresses: str, operand: Operand) -> None:
     """Add to the words at the addresses of all lanes, which the twin has, and leave their stamps, if code leaves such."""
     beside = _stamp(ctx, op, kind) if leaves_stamps(ctx.unit.observed) else None
-    updates.loop(ctx, "i64", addresses, _field(ctx, "shift"), op.mods["op"], kind, operand, beside)
+    offsets = ctx.vector.cast("trunc", "i64", _offsets(ctx, addresses), "i32")
+    updates.loop(ctx, offsets, _field(ctx, "copy"), op.mods["op"], kind, operand, beside)
 
 
 def may_add(ctx: Context, op: Op, kind: ScalarType, addresses: str) -> str:

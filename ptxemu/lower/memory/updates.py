@@ -51,7 +51,7 @@ def each(ctx: Context, offsets: str, operation: str, kind: ScalarType, operand: 
 
     ``beside`` is that of :func:`loop`."""
     if ctx.in_loop or beside is not None:
-        loop(ctx, "i32", offsets, ctx.field("shared_base"), operation, kind, operand, beside)
+        loop(ctx, offsets, ctx.field("shared_base"), operation, kind, operand, beside)
         return
     name, bits = f"pe_{operation}", f"i{kind.bits}"
     if ctx.is_uniform(operand):
@@ -69,7 +69,6 @@ def _same(ctx: Context, kind: ScalarType, operand: Operand) -> str:
 
 def loop(
     ctx: Context,
-    width: str,
     offsets: str,
     base: str,
     operation: str,
@@ -77,8 +76,8 @@ def loop(
     operand: Operand,
     beside: Beside | None = None,
 ) -> None:
-    """The same without a call, around which the vectors of a loop would be saved, and at any offsets from a base, integers of a
-    width. ``beside`` makes what else is done for each lane."""
+    """The same without a call, around which the vectors of a loop would be saved, and at any i32 offsets from a host
+    address. ``beside`` makes what else is done for each lane."""
     bits = f"i{kind.bits}"
     same = _same(ctx, kind, operand) if ctx.is_uniform(operand) else ""
     words = "" if same else lane_data(ctx, operand, kind)
@@ -92,13 +91,13 @@ def loop(
             beside(lane, place)
 
     if ctx.target.avx512 and beside is None:
-        for lane, place in enumerate(_extracted(ctx, width, offsets)):
+        for lane, place in enumerate(_extracted(ctx, offsets)):
             update(str(lane), place)
     else:
-        _in_trips(ctx, width, ctx.in_memory(width, offsets), update)
+        _in_trips(ctx, ctx.in_memory("i32", offsets), update)
 
 
-def _in_trips(ctx: Context, width: str, places: str, update: Beside) -> None:
+def _in_trips(ctx: Context, places: str, update: Beside) -> None:
     """A loop over all lanes, whose places are in memory."""
     body, done = ctx.new_label("lanes"), ctx.new_label("updated")
     first, following, space = ctx.fresh("lane"), ctx.fresh("lane"), ctx.noted_space
@@ -108,7 +107,7 @@ def _in_trips(ctx: Context, width: str, places: str, update: Beside) -> None:
     ctx.stmt(f"{first} = phi i64 [ 0, %{before} ], [ {following}, %{body} ]")
     for number in range(TOGETHER):
         lane = ctx.scalar.bin("add", "i64", first, str(number))
-        update(lane, ctx.scalar.cast("zext", width, _element(ctx, width, places, lane), "i64"))
+        update(lane, ctx.scalar.cast("zext", "i32", _element(ctx, "i32", places, lane), "i64"))
     ctx.stmt(f"{following} = add i64 {first}, {TOGETHER}")
     ctx.stmt(f"br i1 {ctx.scalar.icmp('eq', 'i64', following, str(LANES))}, label %{done}, label %{body}")
     ctx.start(done)
@@ -119,12 +118,9 @@ def _element(ctx: Context, kind: str, elements: str, number: str) -> str:
     return ctx.inst(f"load {kind}, ptr {ctx.inst(f'getelementptr {kind}, ptr {elements}, i64 {number}')}, align 4")
 
 
-def _extracted(ctx: Context, width: str, offsets: str) -> Iterator[str]:
-    """Those of one lane after another as i64, not by way of memory, where each would wait until all are stored. Narrow ones leave
-    their vector in pairs."""
-    if width == "i64":
-        yield from (ctx.inst(f"extractelement <{LANES} x i64> {offsets}, i64 {lane}") for lane in range(LANES))
-        return
+def _extracted(ctx: Context, offsets: str) -> Iterator[str]:
+    """Those of one lane after another as i64, not by way of memory, where each would wait until all are stored. They leave their
+    vector in pairs."""
     pairs = ctx.inst(f"bitcast <{LANES} x i32> {offsets} to <{LANES // 2} x i64>")
     for number in range(LANES // 2):
         pair = ctx.inst(f"extractelement <{LANES // 2} x i64> {pairs}, i64 {number}")
