@@ -12,11 +12,11 @@ from collections.abc import Iterable, Set
 from msgspec import Struct
 
 from ptxemu.analysis.runs import expected_of
-from ptxemu.analysis.trips import Makers, makers, sources, steps
+from ptxemu.analysis.trips import constant_step, makers, sources, steps
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph, Phi, given, reads, registers, writes
-from ptxemu.ir.ops import STRONG, Imm, Op, Operand, Reg, SReg
+from ptxemu.ir.ops import STRONG, Op, Operand, Reg, SReg
 from ptxemu.process.lazy import lazy_property
 
 SPACES = {"generic", "global", "shared", "const", "param"}
@@ -109,16 +109,8 @@ def _walk(accesses: Iterable[Op], loop: Loop) -> bool:
     made = makers(loop.blocks)
     followed, _ = sources((reg for op in accesses for reg in registers(op.access.address)), made)
     phis = [maker for maker in followed if isinstance(maker, Phi)]
-    return bool(phis) and all(_steps_little(phi.dst, phi.args[latch], made) for phi in phis for latch in loop.latches)
-
-
-def _steps_little(before: Reg, after: Reg | Imm, made: Makers) -> bool:
-    """Whether a value follows from that of the trip before by a small number."""
-    step = made.get(after) if isinstance(after, Reg) else None
-    if not isinstance(step, Op) or before not in step.srcs:
-        return False
-    numbers = (source for source in step.srcs if isinstance(source, Imm))
-    return any(min(number.bits, (1 << number.type.bits) - number.bits) <= LINE for number in numbers)
+    steps = [constant_step(phi, latch, made) for phi in phis for latch in loop.latches]
+    return bool(steps) and all(step is not None and step <= LINE for step in steps)
 
 
 def alone(uniformity: Uniformity, op: Op) -> bool:

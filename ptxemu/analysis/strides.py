@@ -7,7 +7,7 @@ else of the lines it fetches is gone when the next warp wants it.
 
 from __future__ import annotations
 
-from ptxemu.analysis.trips import Makers, makers, sources, steps
+from ptxemu.analysis.trips import Makers, constant_step, makers, sources, steps
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Graph, Phi, registers
@@ -17,7 +17,7 @@ SPACES = {"global", "generic"}
 
 
 def strided(graph: Graph, uniformity: Uniformity) -> list[Loop]:
-    """These loops, if they have no others in them. A stride that is constant in the text is not one of them."""
+    """These loops, if they have no others in them."""
     loops = uniformity.structure.loops
     found = []
     for loop in dict.fromkeys(loops.values()):
@@ -43,9 +43,33 @@ def _side_by_side(uniformity: Uniformity, op: Op) -> bool:
 
 
 def _strides(uniformity: Uniformity, op: Op, loop: Loop, made: Makers) -> bool:
-    """Whether the lanes read side by side, each time a number of bytes further that is known when the loop begins."""
+    """Whether the lanes read side by side, each time a number of bytes further that is known when the loop begins.
+
+    A constant may be one of elements: where it is more than the bytes that the lanes read, they leave room in either case.
+    """
     if not _side_by_side(uniformity, op):
         return False
     followed, _ = sources(registers(op.access.address), made)
-    phis = [steps(phi, loop.latches, made) for phi in followed if isinstance(phi, Phi) and phi in loop.header.phis]
-    return any(alone and outside for alone, outside in phis)
+    phis = [maker for maker in followed if isinstance(maker, Phi) and maker in loop.header.phis]
+    room = _span(uniformity, op)
+    return any(_goes_on(phi, loop, made) or _goes_far(phi, loop, made, room) for phi in phis)
+
+
+def _goes_on(phi: Phi, loop: Loop, made: Makers) -> bool:
+    """Whether a value goes on by registers from outside, and nothing else."""
+    alone, outside = steps(phi, loop.latches, made)
+    return alone and bool(outside)
+
+
+def _goes_far(phi: Phi, loop: Loop, made: Makers, room: int) -> bool:
+    """Whether it goes on by a constant that is larger than some number."""
+    step = constant_step(phi, loop.latches[0], made)
+    return step is not None and step > room
+
+
+def _span(uniformity: Uniformity, op: Op) -> int:
+    """The bytes from the first that a lane reads to the last."""
+    shape = uniformity.shape(op.access.address)
+    assert shape is not None
+    low, high = shape.spread
+    return high - low + (op.access.bytes or 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ptxemu.ir.graph import Block, Phi, reads, writes
-from ptxemu.ir.ops import Op, Reg
+from ptxemu.ir.ops import Imm, Op, Reg
 
 Makers = dict[Reg, Op | Phi]
 
@@ -41,3 +41,17 @@ def steps(phi: Phi, latches: Iterable[Block], made: Makers) -> tuple[bool, set[R
     start = [arg for latch in latches if isinstance(arg := phi.args[latch], Reg)]
     inside, outside = sources(start, made)
     return all(source == phi or (isinstance(source, Op) and not source.accesses) for source in inside), outside
+
+
+def constant_step(phi: Phi, latch: Block, made: Makers) -> int | None:
+    """By how much, up or down, a value of the header is from that of the trip before, if its op has both that and a constant."""
+    after = phi.args[latch]
+    step = made.get(after) if isinstance(after, Reg) else None
+    if not isinstance(step, Op) or phi.dst not in step.srcs:
+        return None
+    return min((_size(source) for source in step.srcs if isinstance(source, Imm)), default=None)
+
+
+def _size(number: Imm) -> int:
+    """Without its sign."""
+    return min(number.bits, (1 << number.type.bits) - number.bits)

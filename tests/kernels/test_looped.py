@@ -267,10 +267,11 @@ mad.lo.u32 %r5, %r5, 65536, %r12; st.global.u32 [%rd2], %r5;
 """
 
 
-def test_warps_go_through_strides_together() -> None:
+@pytest.mark.parametrize("stride", ["%r11", "192"])
+def test_warps_go_through_strides_together(stride: str) -> None:
     """Each takes eight trips of the loop at a time, and none passes the barrier before all have left it."""
     block, grid, count = 96, 2, 192 * 19 + 40
-    body = STRIDES.replace("COUNT", str(count))
+    body = STRIDES.replace("COUNT", str(count)).replace("%r10, %r10, %r11", f"%r10, %r10, {stride}")
     assert facts(body).looped
     words = np.ones(count + block * grid, np.uint32)
     run(text(body), grid, block, words)

@@ -11,7 +11,8 @@ from tests.support.kernel_tools import GLOBAL_INDEX, kernel
 
 AT = "ld.param.u64 %rd1, [out]; mul.wide.s32 %rd2, %r0, 4; add.s64 %rd1, %rd1, %rd2;"
 ONCE = "ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+8]; add.u32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;"
-LOOP = "L: ld.global.u32 %r1, [%rd1]; add.u64 %rd1, %rd1, 512; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;"
+LOOP = "L: ld.global.u32 %r1, [%rd1]; add.u64 %rd1, %rd1, 128; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;"
+FAR = LOOP.replace("128", "512")
 
 STRIDES = """
 mov.u32 %r4, %nctaid.x; mul.wide.u32 %rd5, %r4, 128; mov.u32 %r5, 0;
@@ -25,7 +26,7 @@ TOGETHER = STRIDES.replace("L:", "L: bar.sync 0;")
 
 
 @pytest.mark.parametrize(
-    ("body", "count"), [(f"{ONCE} bar.sync 0;", 2), (ONCE, 0), (LOOP, 0), (STRIDES, 2), (MANY, 0), (TOGETHER, 2)]
+    ("body", "count"), [(f"{ONCE} bar.sync 0;", 2), (ONCE, 0), (LOOP, 0), (FAR, 2), (STRIDES, 2), (MANY, 0), (TOGETHER, 2)]
 )
 def test_code(body: str, count: int) -> None:
     """Two lines for two loads off one base, none where warps go along rows anyway."""
