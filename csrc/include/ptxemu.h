@@ -15,7 +15,7 @@ typedef struct pe_launch pe_launch;
 /* Where a worker has a twin (twin.h), which compiled code adds to by itself; all 0 without one. */
 typedef struct pe_apart {
   uint64_t first, bytes; /* of the allocation that it is of */
-  uint64_t copy;         /* the twin, a host address; it is shorter than 2**31 bytes */
+  uint64_t twin;         /* where it is itself, less than 2**31 bytes: a host address */
   uint64_t sums[2];      /* the bytes again, of a twin of words of 4 bytes, and of 8; or 0: code must not add by itself */
   uint64_t stamps[2];    /* their stamps (stamp.h), host addresses: of 4 bytes at twice an offset, of 8 at it */
 } pe_apart;

@@ -28,7 +28,7 @@ static uint64_t whole_words(const pe_twin *twin) { return twin->bytes & ~(uint64
 
 static pe_apart place_of(const pe_twin *twin) {
   bool wide = twin->size == sizeof(uint64_t);
-  pe_apart at = {.first = twin->first, .bytes = twin->bytes, .copy = (uint64_t)(uintptr_t)twin->copy};
+  pe_apart at = {.first = twin->first, .bytes = twin->bytes, .twin = (uint64_t)(uintptr_t)twin->copy};
   if (twin->how != PE_SUMS_TOLD) at.sums[wide] = whole_words(twin);
   if (twin->stamps) at.stamps[wide] = (uint64_t)(uintptr_t)twin->stamps;
   return at;

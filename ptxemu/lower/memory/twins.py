@@ -39,7 +39,7 @@ def add(ctx: Context, op: Op, kind: ScalarType, addresses: str, operand: Operand
     """Add to the words at the addresses of all lanes, which the twin has, and leave their stamps, if code leaves such."""
     beside = _stamp(ctx, op, kind) if leaves_stamps(ctx.unit.observed) else None
     offsets = ctx.vector.cast("trunc", "i64", _offsets(ctx, addresses), "i32")
-    updates.loop(ctx, offsets, _field(ctx, "copy"), op.mods["op"], kind, operand, beside)
+    updates.loop(ctx, offsets, _field(ctx, "twin"), op.mods["op"], kind, operand, beside)
 
 
 def may_add(ctx: Context, op: Op, kind: ScalarType, addresses: str) -> str:
