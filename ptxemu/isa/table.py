@@ -82,6 +82,8 @@ SPACES = frozenset({"global", "shared", "local", "tensor"})
 """Those that an address pattern may name in place of a qualifier."""
 LOADS_AND_STORES = frozenset({"ld", "st"})
 """The lowerings of what only loads, or only stores, by each thread for itself."""
+ADD = "add.int"
+"""That of a sum of two integers."""
 
 
 class Qualifier(Struct, frozen=True):

@@ -346,6 +346,11 @@ def failing(ctx: Context, found: Access, addresses: Callable[[], str], kept: Ran
     return ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(found.mask), wild)
 
 
+def address_of(ctx: Context, addresses: str, lane: int) -> str:
+    """That of one lane, an i64, among those of all."""
+    return ctx.inst(f"extractelement {ctx.vector.ty('i64')} {addresses}, i64 {lane}")
+
+
 def outside_memory(ctx: Context, addresses: str, size: int, kept: Range | None = None, span: int = 0) -> str:
     """i32: the lanes at whose address no word of a size, and so many bytes behind it, are in device memory, or a range of it; or
     that are not aligned."""

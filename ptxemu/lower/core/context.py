@@ -19,7 +19,7 @@ from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.core.float_bits import canonical, flush
 from ptxemu.lower.core.grouped import array_of, array_type, bases_of, lanes_of
 from ptxemu.lower.core.journal import Journal, Noted
-from ptxemu.lower.core.known import Pairs, Reach, SharedAccesses
+from ptxemu.lower.core.known import Lines, Pairs, Reach, SharedAccesses
 from ptxemu.lower.core.lane_emitter import LaneEmitter
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.literals import literal, offsets_literal
@@ -94,6 +94,7 @@ class Context:
         self.fenceless = False  # nothing releases what threads have done by atomics of shared memory (analysis/sums.py)
         self.strays: frozenset[Op] | None = None  # if nobody can tell when what atomics add comes to memory (analysis/sums.py)
         self.pairs = Pairs()
+        self.held: dict[Reg, Lines] = {}  # lines of the cache that lanes hold, by registers that hold where they are
         self.hulls: dict[tuple[Reg, str, int, int], tuple[int, int]] = {}  # of accesses that one test covers (runs.py)
         self.shared_accesses = SharedAccesses()
         self.checking = False  # in the version of a segment that runs when that test has failed
@@ -102,8 +103,7 @@ class Context:
         self.scratch = Scratch()
         self.stored: Noted[tuple[int, str, str], str] = self.journal.dictionary()  # copies in scratch by epoch, type and value
         self.known: Noted[str, str] = self.journal.dictionary()  # values that ops of the block share, by what they are
-        # of the block of slots (memory/fragments.py), in this block of code and in all
-        self.slots_used, self.slots_needed = 0, 0
+        self.slots_used, self.slots_needed = 0, 0  # of slots (memory/fragments.py), in this block of code and in all
         self.home_slots: dict[str, int] = {}  # the numbers of slots by address
         self.homes: Noted[Operand, str] = self.journal.dictionary()  # all lanes of operands in memory (memory/fragments.py)
 

@@ -19,6 +19,15 @@ class Neighbours(Struct):
     loaded: dict[Op, str] = {}
 
 
+class Lines(Struct, frozen=True):
+    """Lines of the cache that lanes hold (lower/memory/lines.py): slots of the address at which that of the first lane begins,
+    and of how many bytes from there on a part may begin, 0 if none are held; and their copy, one line after another."""
+
+    start: str
+    bytes: str
+    copy: str
+
+
 class Pairs(Struct):
     """Ops that are lowered together (lower/memory/pairs.py): the second of each first and the first of each second, and what
     loads of the second kind have got already. Loads that have neighbours. And stores that the last of several makes for all, in

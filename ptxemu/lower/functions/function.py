@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
 from ptxemu.analysis.lane_regions import LaneRegion
@@ -11,8 +12,10 @@ from ptxemu.analysis.origins import Origin, origins
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.sums import is_fenceless, strays_of
 from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.analysis.walks import walks
 from ptxemu.analysis.written import ways
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph, Phi, given, reads, writes
 from ptxemu.ir.observed import leaves_stamps, tells_order
 from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, items_of
@@ -34,6 +37,7 @@ from ptxemu.lower.core.stamps import leave_ways
 from ptxemu.lower.functions import arms, computed, exits, lane_ahead
 from ptxemu.lower.functions.lane_loops import LaneLoopWriter, lane_loops, lane_shape
 from ptxemu.lower.functions.routines import PROTOTYPE, finish
+from ptxemu.lower.memory.lines import begin
 from ptxemu.lower.memory.memory import pairs_of
 from ptxemu.passes.internal import RESULTS
 
@@ -64,6 +68,8 @@ class FunctionBuilder:
         self.origins: dict[Block, dict[Reg, Origin]] = {}  # by the block at which lanes come in
         self.leads: dict[Op, list[lane_ahead.Lead]] = {}
         self.limits: dict[Op, Reach | None] = {}
+        self.turns: Collection[Loop] = ()  # in which warps give way
+        self.walks: dict[Block, dict[Reg, int]] = {}  # where lanes begin to walk
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
         return Context(uniformity, layout, unit)
@@ -108,7 +114,8 @@ class FunctionBuilder:
         self._make_slots()
 
     def _find_lane_loops(self) -> None:
-        """What lanes run one after another, and where addresses start from there."""
+        """What lanes run one after another, where addresses start from there, and where lanes walk in others."""
+        self.walks = walks(self.graph, self.ctx.uniformity, self.turns)
         self.lane_loops = self._lane_loops()
         self.origins = {entry: origins(self.ctx.uniformity, region) for entry, region in self.lane_loops.items()}
 
@@ -232,6 +239,7 @@ class FunctionBuilder:
         self.ctx.forget()
         self.ctx.in_loop = block in self.linear.structure.loops
         self._load_mask(block)
+        begin(self.ctx, self.walks.get(block, {}))
 
     def _block(self, block: Block) -> None:
         self._begin(block)

@@ -171,7 +171,7 @@ class LoopedBuilder(FunctionBuilder):
         self.round_end = ""  # the label of the block behind which the first warp has its turn again
         self.resumed: list[tuple[int, str]] = []  # places where turns begin, and their labels
         self.ctx.few_turns = len(survivors.block_of) <= FEW
-        self.in_loops = bool(survivors.loops)
+        self.in_loops, self.turns = bool(survivors.loops), survivors.loops.values()
         waiting = set(survivors.barriers.values())
         self.by_trips = [loop for loop in strided(graph, uniformity) if not waiting.isdisjoint(loop.blocks)] if waiting else []
         self.asking = [loop for loop in survivors.loops.values() if len(bases_of(uniformity, loop)) <= MOST_AHEAD]

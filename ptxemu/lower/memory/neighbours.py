@@ -9,16 +9,18 @@ the words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import tells_strays
 from ptxemu.ir.ops import Addr, Op
-from ptxemu.lower.core.access import Access, outside_memory, vector_addresses
+from ptxemu.lower.core.access import Access, address_of, outside_memory, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.parts import joined
 from ptxemu.lower.core.telling import kept_range
-from ptxemu.lower.memory import patterns, together
+from ptxemu.lower.memory import lines, patterns, together
 
 COUNT = 4
 """Words of a lane that are loaded, as many as fill the least register."""
@@ -27,6 +29,8 @@ FEWEST = 3
 WORD_BYTES = 4
 WORD = "i32"
 WORDS = f"<{LANES} x {WORD}>"
+Row: TypeAlias = Callable[[int], str]
+"""A pointer to the words of a lane."""
 
 
 def neighbours_of(ctx: Context, off_one_base: Iterable[together.Loads]) -> dict[Op, Neighbours]:
@@ -67,9 +71,28 @@ def load(ctx: Context, found: Access, alone: Callable[[], list[str]]) -> list[st
 
     def prepare(group: Neighbours) -> tuple[str, together.Load]:
         addresses = _addresses(ctx, group, found)
-        return _may_load(ctx, group, found, addresses), lambda: _columns(ctx, addresses)[: len(group.ops)]
+
+        def columns(row: Row) -> list[str]:
+            return _columns(ctx, row)[: len(group.ops)]
+
+        def may_load() -> str:
+            return _may_load(ctx, group, found, addresses)
+
+        in_place = partial(columns, partial(_place, ctx, addresses))
+        held = lines.held(ctx, found, addresses)
+        if held is None:
+            return may_load(), in_place
+        in_line = partial(columns, partial(lines.place, ctx, found, addresses))
+        types = [WORDS] * len(group.ops)
+        whole = ctx.when(held, lambda: ["true"], lambda: [may_load()], ["i1"], likely=True)[0]
+        return whole, lambda: ctx.when(held, in_line, in_place, types, likely=True)
 
     return together.load(ctx, found.op, alone, prepare)
+
+
+def _place(ctx: Context, addresses: str, lane: int) -> str:
+    """A pointer to the first word of a lane."""
+    return ctx.inst(f"inttoptr i64 {address_of(ctx, addresses, lane)} to ptr")
 
 
 def _addresses(ctx: Context, group: Neighbours, found: Access) -> str:
@@ -97,14 +120,14 @@ def _may_load(ctx: Context, group: Neighbours, found: Access, addresses: str) ->
     return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("eq", f"i{LANES}", wrong, "0"))
 
 
-def _columns(ctx: Context, addresses: str) -> list[str]:
-    """The words of all lanes, the first of each, and so on, from the rows at these addresses."""
+def _columns(ctx: Context, row: Row) -> list[str]:
+    """The words of all lanes, the first of each, and so on."""
     rows = ctx.target.vector_bytes // (COUNT * WORD_BYTES)  # of a register
-    chunks = [_transposed(ctx, rows, addresses, first) for first in range(0, LANES, COUNT * rows)]
+    chunks = [_transposed(ctx, rows, row, first) for first in range(0, LANES, COUNT * rows)]
     return [joined(ctx.vector, "i32", column, COUNT * rows) for column in zip(*chunks, strict=True)]
 
 
-def _transposed(ctx: Context, rows: int, addresses: str, first: int) -> list[str]:
+def _transposed(ctx: Context, rows: int, row: Row, first: int) -> list[str]:
     """The same of the lanes from one on that fill four registers: each quarter of a register holds the row of one of four."""
     kind, count = f"<{COUNT * rows} x i32>", COUNT * rows
 
@@ -114,17 +137,14 @@ def _transposed(ctx: Context, rows: int, addresses: str, first: int) -> list[str
         texts = (", ".join(f"i32 {i}" for i in order) for order in orders)
         return [ctx.inst(f"shufflevector {kind} {a}, {kind} {b}, <{count} x i32> <{text}>") for text in texts]
 
-    r = [_rows(ctx, addresses, range(first + number, first + COUNT * rows, COUNT)) for number in range(COUNT)]
+    r = [_rows(ctx, row, range(first + number, first + COUNT * rows, COUNT)) for number in range(COUNT)]
     ends = (0, 4, 1, 5), (2, 6, 3, 7)
     (low01, high01), (low23, high23) = shuffled(r[0], r[1], *ends), shuffled(r[2], r[3], *ends)
     halves = (0, 1, 4, 5), (2, 3, 6, 7)
     return [*shuffled(low01, low23, *halves), *shuffled(high01, high23, *halves)]
 
 
-def _rows(ctx: Context, addresses: str, lanes: Sequence[int]) -> str:
+def _rows(ctx: Context, row: Row, lanes: Sequence[int]) -> str:
     """Those of some lanes."""
-    found, row = [], f"<{COUNT} x i32>"
-    for lane in lanes:
-        place = ctx.inst(f"extractelement {ctx.vector.ty('i64')} {addresses}, i64 {lane}")
-        found.append(ctx.inst(f"load {row}, ptr {ctx.inst(f'inttoptr i64 {place} to ptr')}, align {WORD_BYTES}"))
+    found = [ctx.inst(f"load <{COUNT} x i32>, ptr {row(lane)}, align {WORD_BYTES}") for lane in lanes]
     return joined(ctx.vector, "i32", found, COUNT)

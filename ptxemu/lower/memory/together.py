@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from ptxemu.analysis.walks import only_loads
 from ptxemu.ir.observed import tells_order
 from ptxemu.ir.ops import STRONG, Addr, Op, Reg
 from ptxemu.ir.types import B64
-from ptxemu.isa.table import LOADS_AND_STORES
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import EFFECTS, Effect
 from ptxemu.lower.core.known import Neighbours
@@ -26,7 +26,7 @@ def loads_off_one_base(ctx: Context, ops: Sequence[Op], loading: Collection[Effe
     for op in ops if _may_look_ahead(ctx) else ():
         if EFFECTS.get(op.row.lower) in loading and _is_of_lanes(ctx, op) and (base := _base(ctx, op)) is not None:
             begun.setdefault(base, {}).setdefault(op.access.address.offset, op)
-        elif not _only_loads(op):
+        elif not only_loads(op):
             yield from begun.values()
             begun = {}
     yield from begun.values()
@@ -64,12 +64,6 @@ def _base(ctx: Context, op: Op) -> Reg | None:
 def _is_of_lanes(ctx: Context, op: Op) -> bool:
     """Whether a load is of one element for each lane."""
     return len(op.dsts) == 1 and all(dst is not None and not ctx.is_scalar(dst) for dst in op.dsts)
-
-
-def _only_loads(op: Op) -> bool:
-    """Whether an op changes no memory and waits for nobody."""
-    plain = op.row.lower in LOADS_AND_STORES and STRONG.isdisjoint(op.mods.values())
-    return op.effects.pure or (plain and all(not one.stated.writes for one in op.accesses))
 
 
 def load(ctx: Context, op: Op, alone: Load, prepare: Callable[[Neighbours], tuple[str, Load]]) -> list[str]:

@@ -1,0 +1,53 @@
+"""Loops in which each lane walks along memory of its own, such as a row of a matrix, by a constant, and which only load."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ptxemu.analysis.trips import Makers, makers
+from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir.dominators import Loop
+from ptxemu.ir.graph import Block, Graph, Phi
+from ptxemu.ir.ops import STRONG, Imm, Op, Reg
+from ptxemu.ir.types import B64
+from ptxemu.isa.table import ADD, LOADS_AND_STORES
+
+
+def only_loads(op: Op) -> bool:
+    """Whether an op changes no memory and waits for nobody."""
+    plain = op.row.lower in LOADS_AND_STORES and STRONG.isdisjoint(op.mods.values())
+    return op.effects.pure or (plain and all(not one.stated.writes for one in op.accesses))
+
+
+def walks(graph: Graph, uniformity: Uniformity, others: Collection[Loop] = ()) -> dict[Block, dict[Reg, int]]:
+    """For each block before such a loop, if that has no others in it, the registers that hold where lanes are, and the bytes by
+    which all of them go on in a trip. ``others`` are loops that count for nothing."""
+    found: dict[Block, dict[Reg, int]] = {}
+    for loop in dict.fromkeys(uniformity.structure.loops.values()):
+        before = [block for block in loop.header.preds if block not in loop.blocks]
+        if loop not in others and len(before) == 1 and _is_simple(graph, uniformity, loop):
+            found.setdefault(before[0], {}).update(_steps(uniformity, loop))
+    return found
+
+
+def _is_simple(graph: Graph, uniformity: Uniformity, loop: Loop) -> bool:
+    """Whether it has no loops in it, and only loads."""
+    loops = uniformity.structure.loops
+    alone = all(loops[block] is loop and not block.table and block not in graph.spins for block in loop.blocks)
+    return alone and len(loop.latches) == 1 and all(only_loads(op) for block in loop.blocks for op in block.ops)
+
+
+def _steps(uniformity: Uniformity, loop: Loop) -> dict[Reg, int]:
+    made = makers(loop.blocks)
+    return {phi.dst: step for phi in loop.header.phis if (step := _step(uniformity, phi, loop, made))}
+
+
+def _step(uniformity: Uniformity, phi: Phi, loop: Loop, made: Makers) -> int:
+    """Of an address of each lane; 0 of others, and where it is not a constant."""
+    if phi.dst.type.bits != B64.bits or uniformity.shape(phi.dst) is not None:
+        return 0
+    after = phi.args[loop.latches[0]]
+    step = made.get(after) if isinstance(after, Reg) else None
+    if not isinstance(step, Op) or step.row.lower != ADD or step.guard is not None or phi.dst not in step.srcs:
+        return 0
+    return sum(source.bits for source in step.srcs if isinstance(source, Imm))

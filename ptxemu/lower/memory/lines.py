@@ -1,0 +1,89 @@
+"""Lines of the cache that lanes hold: in a loop in which each lane walks along a row of its own, a trip takes a part of the line
+at which the lane is, and later trips take the rest.
+
+Rows are often a large power of two apart, so that the lines of all lanes belong to a few sets of the cache, which do not hold
+them until the next trip.  Where all lanes are at the beginning of a line, a trip copies the lines, and the trips that follow
+take their parts from the copy.
+"""
+
+from __future__ import annotations
+
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.observed import tells_strays
+from ptxemu.ir.ops import Addr, Reg
+from ptxemu.lower.core.access import Access, address_of, outside_memory
+from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.known import Lines
+from ptxemu.lower.core.telling import kept_range
+from ptxemu.lower.memory import patterns
+
+LINE = 64
+PART = 16
+"""Bytes that are taken of a line at once."""
+
+
+def begin(ctx: Context, steps: dict[Reg, int]) -> None:
+    """Before a loop: no lines are held at registers that hold where lanes are, which go on by so many bytes in each trip."""
+    for reg, step in steps.items():
+        if step % PART == 0 and LINE % step == 0:
+            lines = Lines(ctx.alloca("i64"), ctx.alloca("i64"), ctx.alloca(f"[{LANES * LINE} x i8]"))
+            ctx.stmt(f"store i64 0, ptr {lines.bytes}, align 8")
+            ctx.held[reg] = lines
+
+
+def _lines(ctx: Context, found: Access) -> Lines | None:
+    address = found.address
+    return ctx.held.get(address.base) if isinstance(address, Addr) and isinstance(address.base, Reg) else None
+
+
+def held(ctx: Context, found: Access, addresses: str) -> str | None:
+    """i1: all lanes are on, and hold what is at their addresses, if need be from now on. None where lanes hold no lines."""
+    lines = _lines(ctx, found)
+    if lines is None:
+        return None
+    first = address_of(ctx, addresses, 0)
+    bytes = ctx.inst(f"load i64, ptr {lines.bytes}, align 8")
+    full = patterns.full(ctx, found.mask)
+    there = ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("ult", "i64", _offset(ctx, lines, first), bytes))
+
+    def take() -> list[str]:
+        ready = ctx.scalar.bin("and", "i1", full, _are_there(ctx, found, addresses))
+
+        def copy() -> list[str]:
+            _copy(ctx, lines, addresses)
+            ctx.stmt(f"store i64 {first}, ptr {lines.start}, align 8")
+            ctx.stmt(f"store i64 {LINE - PART + 1}, ptr {lines.bytes}, align 8")
+            return []
+
+        ctx.when(ready, copy, None, [], likely=True)
+        return [ready]
+
+    return ctx.when(there, lambda: ["true"], take, ["i1"], likely=True)[0]
+
+
+def _are_there(ctx: Context, found: Access, addresses: str) -> str:
+    """i1: lines that are in memory begin at all addresses; where strays are told, where the instruction has been before."""
+    kept = kept_range(ctx, found.op) if tells_strays(ctx.unit.observed) else None
+    return ctx.scalar.icmp("eq", f"i{LANES}", outside_memory(ctx, addresses, LINE, kept), "0")
+
+
+def place(ctx: Context, found: Access, addresses: str, lane: int) -> str:
+    """A pointer to what a lane holds of what is at its address. All lanes have gone on by as much since they hold it."""
+    lines = _lines(ctx, found)
+    assert lines is not None
+    offset = _offset(ctx, lines, address_of(ctx, addresses, 0))
+    at = ctx.inst(f"getelementptr i8, ptr {lines.copy}, i64 {offset}")
+    return ctx.inst(f"getelementptr i8, ptr {at}, i64 {lane * LINE}")
+
+
+def _offset(ctx: Context, lines: Lines, first: str) -> str:
+    """How far the first lane is in its line."""
+    return ctx.scalar.bin("sub", "i64", first, ctx.inst(f"load i64, ptr {lines.start}, align 8"))
+
+
+def _copy(ctx: Context, lines: Lines, addresses: str) -> None:
+    line = f"<{LINE} x i8>"
+    for lane in range(LANES):
+        source = ctx.inst(f"inttoptr i64 {address_of(ctx, addresses, lane)} to ptr")
+        target = ctx.inst(f"getelementptr i8, ptr {lines.copy}, i64 {lane * LINE}")
+        ctx.stmt(f"store {line} {ctx.inst(f'load {line}, ptr {source}, align {LINE}')}, ptr {target}, align {LINE}")
