@@ -22,7 +22,7 @@ READING = program(
 """The sum of the row of each thread, whose length code does not know."""
 
 
-@pytest.mark.parametrize("observed", ["members", "strays", "blanks", "strays, members"])
+@pytest.mark.parametrize("observed", ["members", "strays", "blanks", "strays, members", "stamps", "blanks, stamps"])
 def test_code_for_it(observed: str) -> None:
     code = str(compile.emit(compile.front(READING), "k", compile.Options(cpu="x86-64-v4", observed=observed), "llvm"))
     assert code.count("load <64 x i8>") == 32
@@ -53,3 +53,16 @@ def test_words_that_nobody_has_written(blank: int) -> None:
         words[: THREADS * WORDS - blank].copy_from_host(np.zeros(THREADS * WORDS - blank, np.uint32))
         seen = found(device, READING, words, device.to_device(np.zeros(THREADS, np.uint32)), grid=BLOCKS)
     assert sum(one.count for one in seen) == blank
+
+
+@pytest.mark.parametrize("word", [0, 3, 21, WORDS - 1])
+def test_words_that_another_thread_writes(word: int) -> None:
+    """Of a row that a thread of the first block reads, one of the last block."""
+    last = f"setp.ne.u32 %p2, %r3, 70; @%p2 exit; st.global.u32 [%rd1+{4 * (5 * WORDS + word)}], %r6"
+    text = READING.replace("ret;", "\n".join(f"{line.strip()};" for line in last.split(";")) + "\nret;")
+    with ptxemu.Device(memory="64 MiB", check="race") as device:
+        words = device.to_device(np.zeros(THREADS * WORDS, np.uint32), "x")
+        seen = found(device, text, words, device.to_device(np.zeros(THREADS, np.uint32)), grid=BLOCKS)
+    (race,) = seen
+    assert race.other is not None
+    assert any(side.lines[-1].text.endswith(f"{LOADS[word % 4]};") for side in (race, race.other))

@@ -106,8 +106,7 @@ def _unseen(ctx: Context, found: Access, tests: Sequence[Test]) -> str:
 
 def _quiet_or_passes(ctx: Context, found: Access, tests: Sequence[Test]) -> str:
     """i1: an access reads what the launch only reads, or passes some tests."""
-    plain = found.kind == lib.PE_READ and not found.strong and found.space in ("generic", "global")
-    if not (leaves_stamps(ctx.unit.observed) and plain) or ctx.checking:
+    if not (leaves_stamps(ctx.unit.observed) and is_plain_read(found)) or ctx.checking:
         return _passes(ctx, tests)
     quiet = _is_in(ctx, found, _quiet_range(ctx, found.op))
     return ctx.when(quiet, lambda: ["true"], lambda: [_passes(ctx, tests)], ["i1"], likely=True)[0]
@@ -326,6 +325,18 @@ def _is_in(ctx: Context, found: Access, kept: Range | None) -> str:
     if runs is not None:
         return groups_within(ctx, found, runs, kept)
     return ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, lambda: found.base, kept), "0")
+
+
+def is_plain_read(found: Access) -> bool:
+    """Whether it is one of device memory that orders nothing."""
+    return found.kind == lib.PE_READ and not found.strong and found.space in ("generic", "global")
+
+
+def untold_range(ctx: Context, op: Op) -> Range | None:
+    """Where in device memory nobody need be told of what an instruction reads; None: everywhere."""
+    if leaves_stamps(ctx.unit.observed):
+        return _quiet_range(ctx, op)
+    return kept_range(ctx, op) if tells_strays(ctx.unit.observed) else None
 
 
 def _quiet_range(ctx: Context, op: Op) -> Range:

@@ -14,14 +14,13 @@ from msgspec.structs import replace
 
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import tells_strays
 from ptxemu.ir.ops import Addr, Op, items_of
 from ptxemu.lower.core.access import Access, host_pointer, pattern_test
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import Effect
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.parts import joined
-from ptxemu.lower.core.telling import kept_range
+from ptxemu.lower.core.telling import untold_range
 from ptxemu.lower.memory import patterns, together
 
 LARGEST = 8
@@ -142,15 +141,15 @@ def store(ctx: Context, found: Access, ops: Sequence[Op], values: Sequence[str],
 
 def _may_be_whole(ctx: Context, found: Access, first: int) -> str:
     """i1: all lanes are on, and the structures, from the first field on, are there if what the access is to is, which comes first
-    in the program. Where strays are told, they are where that instruction has been before."""
+    in the program. Where accesses are told, nobody need be told of these."""
     assert found.shape is not None
     full = patterns.full(ctx, found.mask)
     (low, high), before, stride = found.shape.spread, found.address.offset - first, _stride(ctx, found.op)
     behind = stride - before - found.size
-    if tells_strays(ctx.unit.observed):
+    untold = untold_range(ctx, found.op)
+    if untold is not None:
         window = Shape((low - before, high + behind), widenings=found.shape.widenings)
-        kept = kept_range(ctx, found.op)
-        return ctx.scalar.conjunction([full, pattern_test(ctx, replace(found.span, shape=window), kept)])
+        return ctx.scalar.conjunction([full, pattern_test(ctx, replace(found.span, shape=window), untold)])
     tested = [] if found.safe else [pattern_test(ctx, found.span)]
     pages = [_in_one_page(ctx, found, *item) for item in ((low - before, before), (high + found.size - 1, behind)) if item[1]]
     return ctx.scalar.conjunction([full, *tested, *pages])

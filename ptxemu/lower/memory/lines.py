@@ -9,12 +9,11 @@ take their parts from the copy.
 from __future__ import annotations
 
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import tells_strays
 from ptxemu.ir.ops import Addr, Reg
 from ptxemu.lower.core.access import Access, address_of, outside_memory
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.known import Lines
-from ptxemu.lower.core.telling import kept_range
+from ptxemu.lower.core.telling import untold_range
 from ptxemu.lower.memory import patterns
 
 LINE = 64
@@ -62,9 +61,8 @@ def held(ctx: Context, found: Access, addresses: str) -> str | None:
 
 
 def _are_there(ctx: Context, found: Access, addresses: str) -> str:
-    """i1: lines that are in memory begin at all addresses; where strays are told, where the instruction has been before."""
-    kept = kept_range(ctx, found.op) if tells_strays(ctx.unit.observed) else None
-    return ctx.scalar.icmp("eq", f"i{LANES}", outside_memory(ctx, addresses, LINE, kept), "0")
+    """i1: lines that are in memory begin at all addresses, and nobody need be told of them."""
+    return ctx.scalar.icmp("eq", f"i{LANES}", outside_memory(ctx, addresses, LINE, untold_range(ctx, found.op)), "0")
 
 
 def place(ctx: Context, found: Access, addresses: str, lane: int) -> str:

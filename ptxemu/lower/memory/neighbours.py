@@ -13,13 +13,12 @@ from functools import partial
 from typing import TypeAlias
 
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import tells_strays
 from ptxemu.ir.ops import Addr, Op
 from ptxemu.lower.core.access import Access, address_of, outside_memory, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.parts import joined
-from ptxemu.lower.core.telling import kept_range
+from ptxemu.lower.core.telling import untold_range
 from ptxemu.lower.memory import lines, patterns, together
 
 COUNT = 4
@@ -105,11 +104,11 @@ def _addresses(ctx: Context, group: Neighbours, found: Access) -> str:
 
 def _may_load(ctx: Context, group: Neighbours, found: Access, addresses: str) -> str:
     """i1: all lanes are on, and what is loaded of each is in memory and in one page: it can be read if the first word can. Where
-    strays are told, it is where the instruction has been before."""
+    accesses are told, nobody need be told of these."""
     full = patterns.full(ctx, found.mask)
-    if tells_strays(ctx.unit.observed):
-        kept = kept_range(ctx, found.op)
-        outside = outside_memory(ctx, addresses, WORD_BYTES, kept, (COUNT - 1) * WORD_BYTES)
+    untold = untold_range(ctx, found.op)
+    if untold is not None:
+        outside = outside_memory(ctx, addresses, WORD_BYTES, untold, (COUNT - 1) * WORD_BYTES)
         return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("eq", f"i{LANES}", outside, "0"))
     if len(group.ops) == COUNT and all(each in ctx.trusted for each in group.ops):
         return full

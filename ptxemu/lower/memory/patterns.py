@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import tells_order, tells_strays
+from ptxemu.ir.observed import tells_order
 from ptxemu.ir.ops import Reg
 from ptxemu.ir.types import B64
 from ptxemu.lower.core.access import NOTED, Access, Range, arena_limit, is_below, pattern_test, scalar_base
 from ptxemu.lower.core.context import Context
-from ptxemu.lower.core.telling import kept_range
+from ptxemu.lower.core.telling import is_plain_read, untold_range
 
 Made = Callable[[], list[str]]
 """Emits an access and returns the values loaded."""
@@ -62,21 +62,21 @@ def _is_in_memory(ctx: Context, found: Access) -> str:
 
 
 def whole_test(ctx: Context, found: Access) -> str:
-    """i1: all lanes are on, no address has wrapped, and the access is in device memory, by one comparison. Where strays are told,
-    it is where the instruction has been before. "": there is no such test."""
+    """i1: all lanes are on, no address has wrapped, and the access is in device memory, by one comparison. Where accesses are
+    told, nobody need be told of this one. "": there is no such test."""
     base, observed = found.address.base, ctx.unit.observed
     if found.space not in NOTED or found.safe or ctx.checking or not isinstance(base, Reg) or base.type.bits != B64.bits:
         return ""
-    if tells_order(observed):
+    if tells_order(observed) and (observed == "all" or not is_plain_read(found)):
         return ""
-    if tells_strays(observed):
-        return _kept(ctx, found)
+    untold = untold_range(ctx, found.op)
+    if untold is not None:
+        return _untold(ctx, found, untold)
     return _anchored(ctx, found) if abs(found.address.offset) <= FARTHEST else ""
 
 
-def _kept(ctx: Context, found: Access) -> str:
-    kept = kept_range(ctx, found.op)
-    within = Range(kept.first, ctx.scalar.select(_is_whole(ctx, found), "i64", kept.size, "0"))
+def _untold(ctx: Context, found: Access, untold: Range) -> str:
+    within = Range(untold.first, ctx.scalar.select(_is_whole(ctx, found), "i64", untold.size, "0"))
     assert found.shape is not None
     return pattern_test(ctx, replace(found.span, shape=Shape(found.shape.offsets)), within)
 

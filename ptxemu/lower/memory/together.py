@@ -23,7 +23,7 @@ Loads = Mapping[int, Op]
 def loads_off_one_base(ctx: Context, ops: Sequence[Op], loading: Collection[Effect]) -> Iterator[Loads]:
     """Those of device memory among ops that are lowered one after another, between which nothing but loads touches memory."""
     begun: dict[Reg, dict[int, Op]] = {}
-    for op in ops if _may_look_ahead(ctx) else ():
+    for op in ops if _may_look_ahead(ctx) and ctx.unit.observed != "all" else ():
         if EFFECTS.get(op.row.lower) in loading and _is_of_lanes(ctx, op) and (base := _base(ctx, op)) is not None:
             begun.setdefault(base, {}).setdefault(op.access.address.offset, op)
         elif not only_loads(op):
@@ -36,7 +36,7 @@ def stores_off_one_base(ctx: Context, ops: Sequence[Op], storing: Collection[Eff
     """Those of device memory among such ops, between which nothing touches memory."""
     run: list[Op] = []
     before: Reg | None = None
-    for op in ops if _may_look_ahead(ctx) else ():
+    for op in ops if _may_look_ahead(ctx) and not tells_order(ctx.unit.observed) else ():
         base = _base(ctx, op) if EFFECTS.get(op.row.lower) in storing else None
         if base is None and op.effects.pure:
             continue
@@ -48,7 +48,7 @@ def stores_off_one_base(ctx: Context, ops: Sequence[Op], storing: Collection[Eff
 
 
 def _may_look_ahead(ctx: Context) -> bool:
-    return not (tells_order(ctx.unit.observed) or ctx.checking or ctx.in_one_lane)
+    return not (ctx.checking or ctx.in_one_lane)
 
 
 def _base(ctx: Context, op: Op) -> Reg | None:
