@@ -44,7 +44,8 @@ def _steps(uniformity: Uniformity, loop: Loop) -> dict[Reg, int]:
 
 def _step(uniformity: Uniformity, phi: Phi, loop: Loop, made: Makers) -> int:
     """Of an address of each lane; 0 of others, and where it is not a constant."""
-    if phi.dst.type.bits != B64.bits or uniformity.shape(phi.dst) is not None:
+    shape = uniformity.shape(phi.dst)
+    if phi.dst.type.bits != B64.bits or (shape is not None and shape.uniform):
         return 0
     after = phi.args[loop.latches[0]]
     step = made.get(after) if isinstance(after, Reg) else None

@@ -92,6 +92,16 @@ def test_values(step: int, apart: int, first: int, trips: int, chosen: str) -> N
     np.testing.assert_array_equal(words, after)
 
 
+@pytest.mark.parametrize("apart", [64, 4096])
+def test_rows_whose_length_is_known(apart: int) -> None:
+    program = text().replace("ld.global.s32 %r6, [%rd3]; cvt.s64.s32 %rd6, %r6;", f"mul.wide.s32 %rd6, %r0, {apart};")
+    words = np.random.default_rng(4).integers(0, 1 << 32, THREADS * 1024 + 32, dtype=np.uint32)
+    places, on = apart * np.arange(THREADS), np.ones(THREADS, bool)
+    assert emitted(program).count(HELD) >= LANES
+    found, _ = expected(words, places, on, 5 if apart > 64 else 1)
+    np.testing.assert_array_equal(launch(program, words, places, on, 5 if apart > 64 else 1), found)
+
+
 def test_parts_that_are_in_two_lines() -> None:
     picks, apart = (0, 1, 2, 3, 6, 7, 8, 13, 14, 15, 16), 4096
     words = np.random.default_rng(2).integers(0, 1 << 32, THREADS * apart // 4, dtype=np.uint32)

@@ -76,6 +76,23 @@ def test_values(offsets: tuple[int, ...], chosen: str, avx512: bool, monkeypatch
     np.testing.assert_array_equal(found, expected(offsets, words, places, on))
 
 
+@pytest.mark.parametrize("chosen", ["all", "some"])
+@pytest.mark.parametrize(("apart", "count"), [(12, 0), (32, 0), (36, 1), (64, 1), (4096, 1), (-48, 1)])
+def test_words_of_structures(apart: int, count: int, chosen: str) -> None:
+    """The places of lanes are a constant apart: far ones are found like any others, near ones otherwise."""
+    program = text(FOUR).replace("ld.global.s32 %r6, [%rd3]; cvt.s64.s32 %rd6, %r6;", f"mul.wide.s32 %rd6, %r0, {apart};")
+    program = program.replace(
+        "add.u64 %rd6, %rd6, %rd2;", f"add.u64 %rd6, %rd6, %rd2; add.u64 %rd6, %rd6, {max(0, -apart) * THREADS};"
+    )
+    code = str(compile.emit(compile.front(program), "k", compile.Options(cpu="x86-64-v4"), "llvm"))
+    assert (code.count("load <4 x i32>") == 32) == bool(count)
+    words = np.random.default_rng(apart % 99).integers(0, 1 << 32, (abs(apart) * (THREADS + 1) + 16) // 4, dtype=np.uint32)
+    places = apart * np.arange(THREADS) + max(0, -apart) * THREADS
+    on = np.ones(THREADS, bool) if chosen == "all" else np.arange(THREADS) % 37 > 3
+    found = launch(program, words, np.zeros(THREADS), on, 4)
+    np.testing.assert_array_equal(found, expected(FOUR, words, places, on))
+
+
 def test_words_that_begin_in_one_page_and_end_in_another() -> None:
     words = np.arange(3 * PAGE // 4, dtype=np.uint32)
     places, on = PAGE - 4 * (1 + np.arange(THREADS) % 3), np.ones(THREADS, bool)

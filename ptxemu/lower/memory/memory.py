@@ -126,7 +126,7 @@ def _neighbouring_load(ctx: Context, found: Access, kind: ScalarType) -> list[st
     if fields.serves(ctx, found.op):
         values = fields.load(ctx, found, alone)
     else:
-        values = neighbours.load(ctx, found, partial(_gathered, ctx, found))
+        values = neighbours.load(ctx, found, alone if found.shape is not None else partial(_gathered, ctx, found))
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
 
 

@@ -19,7 +19,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.parts import joined
 from ptxemu.lower.core.telling import untold_range
-from ptxemu.lower.memory import lines, patterns, together
+from ptxemu.lower.memory import fields, lines, patterns, together
 
 COUNT = 4
 """Words of a lane that are loaded, as many as fill the least register."""
@@ -43,11 +43,14 @@ def neighbours_of(ctx: Context, off_one_base: Iterable[together.Loads]) -> dict[
 
 
 def _is_of_any_word(ctx: Context, op: Op) -> bool:
-    """Whether a load is of a word for each lane, of whose place nothing is known."""
+    """Whether a load is of a word for each lane, of whose place nothing is known, or that it is far from those of the others."""
     address = op.access.address
     assert isinstance(address, Addr)
-    if op.access.bytes != WORD_BYTES or ctx.shape(address) is not None or ctx.is_grouped(address.base):
+    if op.access.bytes != WORD_BYTES or ctx.is_grouped(address.base):
         return False
+    shape = ctx.shape(address)
+    if shape is not None:
+        return shape.strided(WORD_BYTES) and abs(shape.offsets[1] - shape.offsets[0]) > fields.LARGEST * WORD_BYTES
     return ctx.runs(address, WORD_BYTES) is None
 
 
