@@ -29,6 +29,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from heapq import heapify, heappop, heapreplace
 from pathlib import Path
 from typing import Any
 
@@ -79,14 +80,24 @@ class File:
 
     @cached_property
     def chosen(self) -> list[Form]:
-        """Few of the forms, which together have every line, modifier and operand that the forms have."""
-        left = {id(form): features(form) for form in self.forms}
-        missing = set().union(*left.values())
+        """Few of the forms, which together have every line, modifier and operand that the forms have.
+
+        Each is the first of those that have most of what is missing, which is never more than it was.
+        """
+        left = [features(form) for form in self.forms]
+        missing = set().union(*left)
+        queue = [(-len(own), number) for number, own in enumerate(left)]
+        heapify(queue)
         found = []
         while missing:
-            best = max(self.forms, key=lambda form: len(left[id(form)] & missing))
-            found.append(best)
-            missing -= left[id(best)]
+            count, number = queue[0]
+            now = -len(left[number] & missing)
+            if now > count:
+                heapreplace(queue, (now, number))
+                continue
+            heappop(queue)
+            found.append(self.forms[number])
+            missing -= left[number]
         return found
 
     @property
