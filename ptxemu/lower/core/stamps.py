@@ -126,7 +126,7 @@ class Stamping(Struct):
         if self.writes or self.shared:
             self._store()
         else:
-            stay = self._all(self._stay(piece) for piece in self._pieces())
+            stay = self._all(self._are_of_other_ctas(piece) for piece in self._pieces())
             self.ctx.when(stay, list, self._store, [])
         return "true"
 
@@ -194,7 +194,7 @@ class Stamping(Struct):
         """The words, a vector at a time."""
         return [piece for group in self.groups for piece in group.pieces()]
 
-    def _stay(self, group: Group) -> str:
+    def _are_of_other_ctas(self, group: Group) -> str:
         """i1: the reads of other CTAs are there, and may stay."""
         ctx, t = self.ctx, group.type
         before = self._load(self.own, group)
@@ -262,9 +262,9 @@ class Stamping(Struct):
         left = ctx.inst(f"or {t} {stamps}, {ctx.inst(f'select {_flags(group)} {beside}, {t} {several}, {t} zeroinitializer')}")
         if not self.shared:
             return left
-        return ctx.inst(f"select {_flags(group)} {self._stays(group, before, differ)}, {t} {before}, {t} {left}")
+        return ctx.inst(f"select {_flags(group)} {self._are_of_other_warps(group, before, differ)}, {t} {before}, {t} {left}")
 
-    def _stays(self, group: Group, before: str, differ: str) -> str:
+    def _are_of_other_warps(self, group: Group, before: str, differ: str) -> str:
         """Flags of reads that stay, of warps that this one has not met since (pe_read_stays)."""
         ctx, t = self.ctx, group.type
         since = ctx.inst(f"icmp sge {t} {before}, {self._spread(group, self._state('floor'))}")
