@@ -4,9 +4,19 @@
 
 #define FIRST(mask) ((uint32_t)__builtin_ctz(mask))
 
+/* Asks for a line to write to: a copy that others may read would have to be asked for again. Compilers take the instruction only where
+ * they know the processor; x86-64 processors that do not have it do nothing. */
+PE_INLINE void ask_to_write(const uint8_t *p) {
+#ifdef __x86_64__
+  __asm__ volatile("prefetchw %0" ::"m"(*p));
+#else
+  __builtin_prefetch(p, 1);
+#endif
+}
+
 /* Instructions with a lock wait for their lines one after another, so these are asked for together. */
 PE_INLINE void ask_for(const pe_atom_lanes *g) {
-  PE_FOR_LANES(i, g->mask) __builtin_prefetch((const void *)(uintptr_t)g->addr[i], 1);
+  PE_FOR_LANES(i, g->mask) ask_to_write((const uint8_t *)(uintptr_t)g->addr[i]);
 }
 
 /* The operations on elements of one width.  op and type are constants in the hot instances. */
