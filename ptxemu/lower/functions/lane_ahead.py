@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ptxemu.analysis.trips import Makers, makers, sources
 from ptxemu.ir.graph import Block, Phi, reads, registers
 from ptxemu.ir.ops import STRONG, Op, Reg
+from ptxemu.lower.core import prefetch
 from ptxemu.lower.core.access import NOTED, access
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.emit import ELEMENTWISE
@@ -175,5 +176,4 @@ def _ask(ctx: Context, lead: Lead, address: str, lower: Callable[[Context, Op], 
     for op in lead.ops:
         lower(ctx, op)
     target = ctx.inst(f"inttoptr i64 {access(ctx, lead.target, 'a').base} to ptr")
-    ctx.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    ctx.stmt(f"call void @llvm.prefetch.p0(ptr {target}, i32 0, i32 3, i32 1)")
+    prefetch.ask(ctx, target)

@@ -7,14 +7,11 @@ asks for what lies behind its own piece.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.prefetch import LINE, NEAR, ask
 
-LINE = 64  # bytes of the cache
 TRIPS = 16  # of a loop with strides: how far ahead to ask, two turns of a warp
-NEAREST, NEAR = 3, 2  # caches, as LLVM numbers them. More can be under way to the second one than to the first
 MOST = 256  # bytes behind which the processor has seen the stream
 
 
@@ -27,29 +24,21 @@ def prefetch(ctx: Context, key: str, pointer: str, bytes: int) -> None:
     if bytes > MOST or ctx.along_rows or (ctx.in_loop and not (ctx.in_strides or ctx.by_trips)):
         return
 
-    def ask() -> list[str]:
+    def behind() -> list[str]:
         lines = range(bytes, 2 * bytes, LINE)
-        _ask(ctx, pointer, lines if len(lines) > 1 else [bytes, 2 * bytes - 1], NEAREST)  # one piece may be in two lines
+        ask(ctx, pointer, lines if len(lines) > 1 else [bytes, 2 * bytes - 1])  # one piece may be in two lines
         return []
 
     def emit() -> str:
         if ctx.in_strides:
-            _ask(ctx, _later(ctx, pointer), range(0, bytes, LINE), NEAR)
+            ask(ctx, _later(ctx, pointer), range(0, bytes, LINE), NEAR)
         elif ctx.by_trips:
-            _ask(ctx, _next_trip(ctx, pointer), range(0, bytes, LINE), NEAREST)
+            ask(ctx, _next_trip(ctx, pointer), range(0, bytes, LINE))
         else:
-            ctx.when(_narrow(ctx), ask, None, [])
+            ctx.when(_narrow(ctx), behind, None, [])
         return "done"
 
     ctx.kept(f"ahead {key}", emit)
-
-
-def _ask(ctx: Context, pointer: str, offsets: Iterable[int], near: int) -> None:
-    """Ask for lines some bytes behind a pointer."""
-    ctx.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    for offset in offsets:
-        at = ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-        ctx.stmt(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 {near}, i32 1)")
 
 
 def _later(ctx: Context, pointer: str) -> str:

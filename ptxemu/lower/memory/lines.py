@@ -13,10 +13,10 @@ from ptxemu.ir.ops import Addr, Reg
 from ptxemu.lower.core.access import Access, address_of, outside_memory
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.known import Lines
+from ptxemu.lower.core.prefetch import LINE
 from ptxemu.lower.core.telling import untold_range
 from ptxemu.lower.memory import patterns
 
-LINE = 64
 PART = 16
 """Bytes that are taken of a line at once."""
 
