@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+
+from msgspec import Struct
 
 from ptxemu.analysis.trips import Makers, makers
 from ptxemu.analysis.uniformity import Uniformity
@@ -19,14 +21,21 @@ def only_loads(op: Op) -> bool:
     return op.effects.pure or (plain and all(not one.stated.writes for one in op.accesses))
 
 
-def walks(graph: Graph, uniformity: Uniformity, others: Collection[Loop] = ()) -> dict[Block, dict[Reg, int]]:
-    """For each block before such a loop, if that has no others in it, the registers that hold where lanes are, and the bytes by
-    which all of them go on in a trip. ``others`` are loops that count for nothing."""
-    found: dict[Block, dict[Reg, int]] = {}
+class Walk(Struct, frozen=True):
+    """Such a loop, if it has no others in it: the registers that hold where lanes are, and the bytes by which all of them go on
+    in a trip."""
+
+    loop: Loop
+    steps: Mapping[Reg, int]
+
+
+def walks(graph: Graph, uniformity: Uniformity, others: Collection[Loop] = ()) -> dict[Block, Walk]:
+    """By the block before each. ``others`` are loops that count for nothing."""
+    found: dict[Block, Walk] = {}
     for loop in dict.fromkeys(uniformity.structure.loops.values()):
         before = [block for block in loop.header.preds if block not in loop.blocks]
         if loop not in others and len(before) == 1 and _is_simple(graph, uniformity, loop):
-            found.setdefault(before[0], {}).update(_steps(uniformity, loop))
+            found[before[0]] = Walk(loop, _steps(uniformity, loop))
     return found
 
 

@@ -102,6 +102,31 @@ def test_rows_whose_length_is_known(apart: int) -> None:
     np.testing.assert_array_equal(launch(program, words, places, on, 5 if apart > 64 else 1), found)
 
 
+@pytest.mark.parametrize("trips", [1, 2, 3, 4])
+def test_what_is_written_behind_the_loop_is_seen(trips: int) -> None:
+    """Of the line that lanes have held, at the register that says where they are."""
+    loop = "L: setp.eq.u32 %p2, %r7, 0; @%p2 bra N;"
+    program = text().replace("setp.eq.u32 %p1, %r7, 0; @%p1 bra N;", "").replace("L: ", loop, 1)
+    program = program.replace("setp.ne.u32 %p2, %r7, 0; @%p2 bra L;", "bra.uni L;")
+    more = "".join(f"ld.global.u32 %r{20 + i}, [%rd6+{4 * i}];" for i in range(4))
+    more += "".join(f"mad.lo.u32 %r9, %r9, 31, %r{20 + i};" for i in range(4))
+    program = program.replace("[%rd6+4], %r9; sub", f"[%rd6+4], %r9; {more} sub")
+    words = np.random.default_rng(5).integers(0, 1 << 32, THREADS * 64, dtype=np.uint32)
+    after, found = words.copy(), np.zeros(THREADS, np.uint32)
+    for thread in range(THREADS):
+        at, value = 64 * thread, 0
+        for _ in range(ROUNDS):
+            for word in after[at : at + 4 * trips]:
+                value = (value * 31 + int(word)) & 0xFFFFFFFF
+            at += 4 * trips
+            after[at + 1] = value
+            for word in after[at : at + 4]:
+                value = (value * 31 + int(word)) & 0xFFFFFFFF
+        found[thread] = value
+    assert emitted(program).count(HELD) >= LANES
+    np.testing.assert_array_equal(launch(program, words, 256 * np.arange(THREADS), np.ones(THREADS, bool), trips), found)
+
+
 def test_parts_that_are_in_two_lines() -> None:
     picks, apart = (0, 1, 2, 3, 6, 7, 8, 13, 14, 15, 16), 4096
     words = np.random.default_rng(2).integers(0, 1 << 32, THREADS * apart // 4, dtype=np.uint32)

@@ -94,7 +94,7 @@ class Context:
         self.fenceless = False  # nothing releases what threads have done by atomics of shared memory (analysis/sums.py)
         self.strays: frozenset[Op] | None = None  # if nobody can tell when what atomics add comes to memory (analysis/sums.py)
         self.pairs = Pairs()
-        self.held: dict[Reg, Lines] = {}  # lines of the cache that lanes hold, by registers that hold where they are
+        self.held: Mapping[Reg, Lines] = {}  # in a loop, lines of the cache, by registers that hold where lanes are
         self.hulls: dict[tuple[Reg, str, int, int], tuple[int, int]] = {}  # of accesses that one test covers (runs.py)
         self.shared_accesses = SharedAccesses()
         self.checking = False  # in the version of a segment that runs when that test has failed

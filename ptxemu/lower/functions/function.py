@@ -12,7 +12,7 @@ from ptxemu.analysis.origins import Origin, origins
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.sums import is_fenceless, strays_of
 from ptxemu.analysis.uniformity import Uniformity
-from ptxemu.analysis.walks import walks
+from ptxemu.analysis.walks import Walk, walks
 from ptxemu.analysis.written import ways
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.dominators import Loop
@@ -26,7 +26,7 @@ from ptxemu.lower.core.context import MASK, Context, keep_in_memory, zero
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.families import families_of, read_together
-from ptxemu.lower.core.known import Reach
+from ptxemu.lower.core.known import Lines, Reach
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.masks import expanded
@@ -69,7 +69,8 @@ class FunctionBuilder:
         self.leads: dict[Op, list[lane_ahead.Lead]] = {}
         self.limits: dict[Op, Reach | None] = {}
         self.turns: Collection[Loop] = ()  # in which warps give way
-        self.walks: dict[Block, dict[Reg, int]] = {}  # where lanes begin to walk
+        self.walks: dict[Block, Walk] = {}  # by the blocks before them
+        self.lines: dict[Loop | None, dict[Reg, Lines]] = {}  # that lanes hold in loops
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
         return Context(uniformity, layout, unit)
@@ -239,7 +240,9 @@ class FunctionBuilder:
         self.ctx.forget()
         self.ctx.in_loop = block in self.linear.structure.loops
         self._load_mask(block)
-        begin(self.ctx, self.walks.get(block, {}))
+        self.ctx.held = self.lines.get(self.linear.structure.loops.get(block), {})
+        if block in self.walks:
+            self.lines[self.walks[block].loop] = begin(self.ctx, self.walks[block])
 
     def _block(self, block: Block) -> None:
         self._begin(block)

@@ -8,6 +8,7 @@ take their parts from the copy.
 
 from __future__ import annotations
 
+from ptxemu.analysis.walks import Walk
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr, Reg
 from ptxemu.lower.core.access import Access, address_of, outside_memory
@@ -21,13 +22,14 @@ PART = 16
 """Bytes that are taken of a line at once."""
 
 
-def begin(ctx: Context, steps: dict[Reg, int]) -> None:
-    """Before a loop: no lines are held at registers that hold where lanes are, which go on by so many bytes in each trip."""
-    for reg, step in steps.items():
-        if step % PART == 0 and LINE % step == 0:
-            lines = Lines(ctx.alloca("i64"), ctx.alloca("i64"), ctx.alloca(f"[{LANES * LINE} x i8]"))
+def begin(ctx: Context, walk: Walk) -> dict[Reg, Lines]:
+    """Before a loop: no lines are held. Those that may be, by the registers that hold where lanes are."""
+    found = {}
+    for reg, step in walk.steps.items():
+        if step and step % PART == 0 and LINE % step == 0:
+            found[reg] = lines = Lines(ctx.alloca("i64"), ctx.alloca("i64"), ctx.alloca(f"[{LANES * LINE} x i8]"))
             ctx.stmt(f"store i64 0, ptr {lines.bytes}, align 8")
-            ctx.held[reg] = lines
+    return found
 
 
 def _lines(ctx: Context, found: Access) -> Lines | None:
