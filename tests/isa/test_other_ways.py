@@ -20,7 +20,7 @@ from tests.kernels import test_calls as calls
 from tests.kernels import test_calls_random as calls_random
 from tests.kernels import test_control_flow as control_flow
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(6)
 
 ParameterSet = type(pytest.param())
 

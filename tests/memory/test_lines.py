@@ -77,6 +77,7 @@ def test_no_lines_are_held_where_memory_may_change(between: str) -> None:
     assert HELD not in emitted(text(16, between))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("chosen", ["all", "some"])
 @pytest.mark.parametrize("trips", [0, 1, 4, 7, 16])
 @pytest.mark.parametrize("first", [0, 16, 36])

@@ -82,7 +82,7 @@ def test_every_lowering_has_a_row() -> None:
     assert {name for name in ELEMENTWISE if not name.startswith("_")} == set(NAMES)  # passes have ops of their own
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("lowering", NAMES)
 def test_only_known_symbols(lowering: str, target: str) -> None:
