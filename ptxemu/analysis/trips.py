@@ -43,13 +43,18 @@ def steps(phi: Phi, latches: Iterable[Block], made: Makers) -> tuple[bool, set[R
     return all(source == phi or (isinstance(source, Op) and not source.accesses) for source in inside), outside
 
 
-def constant_step(phi: Phi, latch: Block, made: Makers) -> int | None:
-    """By how much, up or down, a value of the header is from that of the trip before, if its op has both that and a constant."""
+def step_of(phi: Phi, latch: Block, made: Makers) -> Op | None:
+    """What makes a value of the header of that of the trip before, if one op does."""
     after = phi.args[latch]
     step = made.get(after) if isinstance(after, Reg) else None
-    if not isinstance(step, Op) or phi.dst not in step.srcs:
-        return None
-    return min((_size(source) for source in step.srcs if isinstance(source, Imm)), default=None)
+    return step if isinstance(step, Op) and phi.dst in step.srcs else None
+
+
+def constant_step(phi: Phi, latch: Block, made: Makers) -> int | None:
+    """By how much, up or down, it is from that, if the op has a constant, too."""
+    step = step_of(phi, latch, made)
+    numbers = [source for source in step.srcs if isinstance(source, Imm)] if step is not None else []
+    return min(map(_size, numbers), default=None)
 
 
 def _size(number: Imm) -> int:

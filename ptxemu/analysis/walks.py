@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
-from ptxemu.analysis.trips import Makers, makers
+from ptxemu.analysis.trips import Makers, makers, step_of
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph, Phi
@@ -34,8 +34,10 @@ def walks(graph: Graph, uniformity: Uniformity, others: Collection[Loop] = ()) -
     found: dict[Block, Walk] = {}
     for loop in dict.fromkeys(uniformity.structure.loops.values()):
         before = [block for block in loop.header.preds if block not in loop.blocks]
-        if loop not in others and len(before) == 1 and _is_simple(graph, uniformity, loop):
-            found[before[0]] = Walk(loop, _steps(uniformity, loop))
+        if loop in others or len(before) != 1 or not _is_simple(graph, uniformity, loop):
+            continue
+        if steps := _steps(uniformity, loop):
+            found[before[0]] = Walk(loop, steps)
     return found
 
 
@@ -56,8 +58,7 @@ def _step(uniformity: Uniformity, phi: Phi, loop: Loop, made: Makers) -> int:
     shape = uniformity.shape(phi.dst)
     if phi.dst.type.bits != B64.bits or (shape is not None and shape.uniform):
         return 0
-    after = phi.args[loop.latches[0]]
-    step = made.get(after) if isinstance(after, Reg) else None
-    if not isinstance(step, Op) or step.row.lower != ADD or step.guard is not None or phi.dst not in step.srcs:
+    step = step_of(phi, loop.latches[0], made)
+    if step is None or step.row.lower != ADD or step.guard is not None:
         return 0
     return sum(source.bits for source in step.srcs if isinstance(source, Imm))

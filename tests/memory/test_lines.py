@@ -3,7 +3,7 @@ walks, and faults."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pytest
@@ -46,6 +46,12 @@ def launch(program: str, words: np.ndarray, places: np.ndarray, on: np.ndarray, 
     return out
 
 
+def hashed(value: int, words: Iterable[int]) -> int:
+    for word in words:
+        value = (value * 31 + int(word)) & 0xFFFFFFFF
+    return value
+
+
 def expected(
     words: np.ndarray, places: np.ndarray, on: np.ndarray, trips: int, step: int = 16, picks: Sequence[int] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -55,8 +61,7 @@ def expected(
         at, value = int(places[thread]) // 4, 0
         for _ in range(ROUNDS):
             for _ in range(trips):
-                for pick in picks or range(step // 4):
-                    value = (value * 31 + int(words[at + pick])) & 0xFFFFFFFF
+                value = hashed(value, (words[at + pick] for pick in picks or range(step // 4)))
                 at += step // 4
             words[at + 1] = value
         found[thread] = value
@@ -117,12 +122,10 @@ def test_what_is_written_behind_the_loop_is_seen(trips: int) -> None:
     for thread in range(THREADS):
         at, value = 64 * thread, 0
         for _ in range(ROUNDS):
-            for word in after[at : at + 4 * trips]:
-                value = (value * 31 + int(word)) & 0xFFFFFFFF
+            value = hashed(value, after[at : at + 4 * trips])
             at += 4 * trips
             after[at + 1] = value
-            for word in after[at : at + 4]:
-                value = (value * 31 + int(word)) & 0xFFFFFFFF
+            value = hashed(value, after[at : at + 4])
         found[thread] = value
     assert emitted(program).count(HELD) >= LANES
     np.testing.assert_array_equal(launch(program, words, 256 * np.arange(THREADS), np.ones(THREADS, bool), trips), found)
@@ -147,8 +150,7 @@ def test_lanes_that_are_off_in_some_trips(bits: int) -> None:
         at, value = 1024 * thread, 0
         for _ in range(ROUNDS):
             for left in range(11, 0, -1):
-                for word in after[at : at + 4] if (thread % 32 ^ left) & bits else ():
-                    value = (value * 31 + int(word)) & 0xFFFFFFFF
+                value = hashed(value, after[at : at + 4] if (thread % 32 ^ left) & bits else ())
                 at += 4
             after[at + 1] = value
         found[thread] = value

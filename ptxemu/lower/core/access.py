@@ -351,6 +351,11 @@ def address_of(ctx: Context, addresses: str, lane: int) -> str:
     return ctx.inst(f"extractelement {ctx.vector.ty('i64')} {addresses}, i64 {lane}")
 
 
+def pointer_of(ctx: Context, addresses: str, lane: int) -> str:
+    """The same as a pointer."""
+    return ctx.inst(f"inttoptr i64 {address_of(ctx, addresses, lane)} to ptr")
+
+
 def outside_memory(ctx: Context, addresses: str, size: int, kept: Range | None = None, span: int = 0) -> str:
     """i32: the lanes at whose address no word of a size, and so many bytes behind it, are in device memory, or a range of it; or
     that are not aligned."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ptxemu.analysis.walks import Walk
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr, Reg
-from ptxemu.lower.core.access import Access, address_of, outside_memory
+from ptxemu.lower.core.access import Access, address_of, outside_memory, pointer_of
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.known import Lines
 from ptxemu.lower.core.prefetch import LINE
@@ -26,7 +26,7 @@ def begin(ctx: Context, walk: Walk) -> dict[Reg, Lines]:
     """Before a loop: no lines are held. Those that may be, by the registers that hold where lanes are."""
     found = {}
     for reg, step in walk.steps.items():
-        if step and step % PART == 0 and LINE % step == 0:
+        if step % PART == 0 and LINE % step == 0:
             found[reg] = lines = Lines(ctx.alloca("i64"), ctx.alloca("i64"), ctx.alloca(f"[{LANES * LINE} x i8]"))
             ctx.stmt(f"store i64 0, ptr {lines.bytes}, align 8")
     return found
@@ -67,13 +67,17 @@ def _are_there(ctx: Context, found: Access, addresses: str) -> str:
     return ctx.scalar.icmp("eq", f"i{LANES}", outside_memory(ctx, addresses, LINE, untold_range(ctx, found.op)), "0")
 
 
-def place(ctx: Context, found: Access, addresses: str, lane: int) -> str:
-    """A pointer to what a lane holds of what is at its address. All lanes have gone on by as much since they hold it."""
+def part(ctx: Context, found: Access, addresses: str) -> str:
+    """A pointer to what the first lane holds of what is at its address; that of the next lane is a line behind. All have gone on
+    by as much since they hold it."""
     lines = _lines(ctx, found)
     assert lines is not None
-    offset = _offset(ctx, lines, address_of(ctx, addresses, 0))
-    at = ctx.inst(f"getelementptr i8, ptr {lines.copy}, i64 {offset}")
-    return ctx.inst(f"getelementptr i8, ptr {at}, i64 {lane * LINE}")
+    return ctx.inst(f"getelementptr i8, ptr {lines.copy}, i64 {_offset(ctx, lines, address_of(ctx, addresses, 0))}")
+
+
+def of_lane(ctx: Context, first: str, lane: int) -> str:
+    """That of a lane, from that of the first."""
+    return ctx.inst(f"getelementptr i8, ptr {first}, i64 {lane * LINE}")
 
 
 def _offset(ctx: Context, lines: Lines, first: str) -> str:
@@ -84,6 +88,5 @@ def _offset(ctx: Context, lines: Lines, first: str) -> str:
 def _copy(ctx: Context, lines: Lines, addresses: str) -> None:
     line = f"<{LINE} x i8>"
     for lane in range(LANES):
-        source = ctx.inst(f"inttoptr i64 {address_of(ctx, addresses, lane)} to ptr")
-        target = ctx.inst(f"getelementptr i8, ptr {lines.copy}, i64 {lane * LINE}")
-        ctx.stmt(f"store {line} {ctx.inst(f'load {line}, ptr {source}, align {LINE}')}, ptr {target}, align {LINE}")
+        whole = ctx.inst(f"load {line}, ptr {pointer_of(ctx, addresses, lane)}, align {LINE}")
+        ctx.stmt(f"store {line} {whole}, ptr {of_lane(ctx, lines.copy, lane)}, align {LINE}")

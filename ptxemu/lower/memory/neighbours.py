@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr, Op
-from ptxemu.lower.core.access import Access, address_of, outside_memory, vector_addresses
+from ptxemu.lower.core.access import Access, outside_memory, pointer_of, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.parts import joined
@@ -80,21 +80,18 @@ def load(ctx: Context, found: Access, alone: Callable[[], list[str]]) -> list[st
         def may_load() -> str:
             return _may_load(ctx, group, found, addresses)
 
-        in_place = partial(columns, partial(_place, ctx, addresses))
+        def in_line() -> list[str]:
+            return columns(partial(lines.of_lane, ctx, lines.part(ctx, found, addresses)))
+
+        in_place = partial(columns, partial(pointer_of, ctx, addresses))
         held = lines.held(ctx, found, addresses)
         if held is None:
             return may_load(), in_place
-        in_line = partial(columns, partial(lines.place, ctx, found, addresses))
         types = [WORDS] * len(group.ops)
         whole = ctx.when(held, lambda: ["true"], lambda: [may_load()], ["i1"], likely=True)[0]
         return whole, lambda: ctx.when(held, in_line, in_place, types, likely=True)
 
     return together.load(ctx, found.op, alone, prepare)
-
-
-def _place(ctx: Context, addresses: str, lane: int) -> str:
-    """A pointer to the first word of a lane."""
-    return ctx.inst(f"inttoptr i64 {address_of(ctx, addresses, lane)} to ptr")
 
 
 def _addresses(ctx: Context, group: Neighbours, found: Access) -> str:
