@@ -83,17 +83,23 @@ static bool passes(pe_order_block *b, const pe_warp *w, const pe_pattern_site *s
   return claim_sites(log, site, number, w->warpid, base);
 }
 
-bool pe_race_claim(const pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask, uint64_t base) {
-  pe_order_block *b = pe_order_block_of(w);
+static bool is_listed(pe_order_block *b, const pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask,
+                      uint64_t base) {
   pe_shared_log *log = &b->log;
-  bool writes = site->kind & PE_WRITE;
-  if (writes && !site->family && mask & (mask - 1)) return false; /* a word may have several lanes */
+  if (site->kind & PE_WRITE && !site->family && mask & (mask - 1)) return false; /* a word may have several lanes */
   if (log->exact >= log->turn || b->blind || log->count == PE_MOST_LOGGED) return false;
   if (!passes(b, w, site, number, base)) return false;
   pe_stamp now = b->stamping[w->warpid].now;
   pe_logged *access = &log->accesses[log->count++];
   access->site = (uint64_t)(uintptr_t)site, access->base = base, access->now = now;
   access->lanes = mask | (uint64_t)number << PE_LOGGED_AT;
-  if (writes && now > log->written) log->written = now;
+  if (site->kind & PE_WRITE && now > log->written) log->written = now;
   return true;
+}
+
+bool pe_race_claim(const pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask, uint64_t base) {
+  pe_order_block *b = pe_order_block_of(w);
+  if (!mask || is_listed(b, w, site, number, mask, base)) return true;
+  pe_race_log_end(&b->log); /* lines may have claims that reads would not look for any more, whether this access leaves stamps or not */
+  return false;
 }
