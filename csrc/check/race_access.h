@@ -129,6 +129,12 @@ void pe_race_log_begin(pe_order_block *b);
 PE_INLINE const pe_pattern_site *pe_logged_sites(const pe_logged *access) {
   return (const pe_pattern_site *)(uintptr_t)access->site;
 }
+/* Whether none of some accesses off one base gives a word to two lanes, if they write. */
+PE_INLINE bool pe_are_apart(const pe_pattern_site *site, uint64_t number) {
+  bool apart = true;
+  for (uint64_t i = 0; i < number; i++) apart = apart && (site[i].family || !(site[i].kind & PE_WRITE));
+  return apart;
+}
 /* From now on until all warps have met, no accesses are listed but reads. */
 PE_INLINE void pe_race_log_end(pe_shared_log *log) {
   log->exact = log->exact > log->turn ? log->exact : log->turn;

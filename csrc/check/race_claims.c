@@ -86,7 +86,7 @@ static bool passes(pe_order_block *b, const pe_warp *w, const pe_pattern_site *s
 static bool is_listed(pe_order_block *b, const pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask,
                       uint64_t base) {
   pe_shared_log *log = &b->log;
-  if (site->kind & PE_WRITE && !site->family && mask & (mask - 1)) return false; /* a word may have several lanes */
+  if (mask & (mask - 1) && !pe_are_apart(site, number)) return false;
   if (log->exact >= log->turn || b->blind || log->count == PE_MOST_LOGGED) return false;
   if (!passes(b, w, site, number, base)) return false;
   pe_stamp now = b->stamping[w->warpid].now;

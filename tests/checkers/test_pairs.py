@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.driver import compile
+from ptxemu.ir.observed import Observed
 from tests.checkers.planted import found, program
 from tests.kernels.test_lane_ahead import PAGE_WORDS, text
 
@@ -37,6 +41,30 @@ def test_blanks(check: str, written: int) -> None:
         seen = found(device, program(write + ADDRESS + LOADS, ".shared .align 8 .b8 s[256];"), 0, 0)
     blank = [sum(first + more >= 8 * written for first in FIRST) for more in (0, 8)]
     assert sorted(one.count for one in seen) == sorted(count for count in blank if count)
+
+
+@pytest.mark.parametrize("check", ["race", "memory,race", "race,init", "all"])
+@pytest.mark.parametrize("order", [(0, 8), (8, 0)])
+@pytest.mark.parametrize("written", [True, False])
+def test_races_with_words_of_a_neighbour(check: str, order: tuple[int, int], written: bool) -> None:
+    """Each lane reads two words, and writes two, or the other way round, of which one half is of its neighbour."""
+    reads = [f"ld.shared.u32 %r5, [%r3+{offset}];" for offset in order]
+    writes = [f"st.shared.u32 [%r6+{offset}], %r1;" for offset in order]
+    fill = "shl.b32 %r5, %r1, 3; st.shared.v2.u32 [%r5], {%r1, %r2}; bar.sync 0;"
+    parts = [*writes, *reads] if written else [*reads, *writes]
+    body = fill + ADDRESS + "xor.b32 %r6, %r3, 4;" + "".join(parts)
+    with ptxemu.Device(memory="64 MiB", check=check) as device:
+        seen = found(device, program(body, ".shared .align 8 .b8 s[256];"), 0, 0)
+    assert sorted(one.count for one in seen if one.check == "race") == [32, 32]
+
+
+@pytest.mark.parametrize("observed", ["stamps", "strays, stamps", "blanks, stamps"])
+@pytest.mark.parametrize("accesses", [LOADS, STORES, LOADS + "ld.shared.u32 %r7, [%r3+8];"])
+def test_accesses_are_listed_once(observed: Observed, accesses: str) -> None:
+    program_of_pair = compile.front(program(ADDRESS + accesses + "bar.sync 0", ".extern .shared .align 8 .b8 s[];"))
+    code = str(compile.emit(program_of_pair, "k", compile.Options(observed=observed), "llvm"))
+    assert len(re.findall("call .*@pe_observe_claimed", code)) == 1
+    llvm.parse_assembly(code).verify()
 
 
 @pytest.mark.parametrize("check", ["memory", "init", "sync"])

@@ -47,12 +47,22 @@ def families_of(graph: Graph, uniformity: Uniformity) -> dict[Reg, Family]:
     return {base: _family(words) for base, words in found.items() if words}
 
 
-def read_together(ctx: Context, ops: Iterable[Op]) -> dict[Op, Together]:
-    """The plain reads of shared memory among some ops, executed one after another, that one test covers."""
+def listed_together(ctx: Context, ops: Iterable[Op]) -> dict[Op, Together]:
+    """The plain accesses of shared memory among some ops, executed one after another, that one test covers: reads, and stores that
+    are made in pairs."""
+    if not leaves_stamps(ctx.unit.observed) or ctx.checking:
+        return {}
+    return _read_together(ctx, ops) | _stored_together(ctx)
+
+
+def _stored_together(ctx: Context) -> dict[Op, Together]:
+    stored = [Together([first, op]) for op, first in ctx.pairs.first.items() if op.access.stated.writes]
+    return {op: together for together in stored for op in together.ops}
+
+
+def _read_together(ctx: Context, ops: Iterable[Op]) -> dict[Op, Together]:
     found: dict[Op, Together] = {}
     begun: dict[tuple[Reg, int, int], Together] = {}
-    if not leaves_stamps(ctx.unit.observed) or ctx.checking:
-        return found
     for op in ops:
         key = _read(ctx, op)
         if key is not None:

@@ -62,8 +62,8 @@ class Family(Struct, frozen=True):
 
 
 class Together(Struct):
-    """Reads of shared memory off one base, between which nothing touches that: they are listed by the first one (families.py), if
-    ``listed`` is set, an i1."""
+    """Plain accesses of shared memory off one base, all reads or all writes, between which nothing touches that: they are listed
+    at once (families.py), if ``listed`` is set, an i1."""
 
     ops: list[Op] = []
     listed: str = ""
@@ -71,7 +71,7 @@ class Together(Struct):
 
 class SharedAccesses(Struct):
     """What is known of those of a function in code that leaves stamps: their families, by their bases, and in each segment what
-    is read together."""
+    is listed together."""
 
     families: Mapping[Reg, Family] = {}
     together: Mapping[Op, Together] = {}

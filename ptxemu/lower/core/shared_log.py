@@ -100,8 +100,8 @@ class Log(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True):
-    """An access of shared memory by a pattern that may be listed, or some reads off one base, of which it is the first; ``site``
-    is a ``pe_pattern_site``, or ``number`` of them."""
+    """An access of shared memory by a pattern that may be listed, or some of a kind off one base, of which it is the first;
+    ``site`` is a ``pe_pattern_site``, or ``number`` of them."""
 
     ctx: Context
     found: Access
@@ -145,8 +145,8 @@ class Listing(Struct, frozen=True):
         return good if self.span is None else self.ctx.scalar.bin("and", "i1", good, pattern_test(self.ctx, self.span))
 
 
-def listed_together(ctx: Context, found: Access, ops: Sequence[Op], sites: str, claims: bool) -> Listing:
-    """That of some reads off one base, the first of which is ``found``; ``sites`` are all of theirs."""
+def listing_of_all(ctx: Context, found: Access, ops: Sequence[Op], sites: str, claims: bool) -> Listing:
+    """That of some accesses off one base, the first of which is ``found``; ``sites`` are all of theirs."""
     assert found.shape is not None
     offsets = [op.access.address.offset - found.address.offset for op in ops]
     low, high = found.shape.spread

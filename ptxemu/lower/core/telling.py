@@ -30,7 +30,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.families import may_be_claimed, place_of
 from ptxemu.lower.core.reach import is_near
 from ptxemu.lower.core.runs import expected, groups_within, rows_within
-from ptxemu.lower.core.shared_log import Listing, listed_together
+from ptxemu.lower.core.shared_log import Listing, listing_of_all
 from ptxemu.lower.core.site import Value, site_literal, site_type
 
 PARTS_OF_WORDS, WHOLE_WORDS = (1, 2), (4, 8, 16)  # sizes of elements that observers are told of together
@@ -85,10 +85,18 @@ def _tested_by_lanes(ctx: Context, found: Access) -> bool:
 
 def unseen(ctx: Context, found: Sequence[Access]) -> list[str]:
     """i1 values, all of which are set only if nobody need be told of any of some accesses. Where code leaves stamps, those are
-    looked at once, when the access happens."""
+    looked at once, when the access happens alone."""
     looks = leaves_stamps(ctx.unit.observed)
     tested = [(one, tests) for one in found if (tests := _told_unless(ctx, one))]
-    return [is_near(ctx, one) or ("false" if looks else _passes(ctx, tests)) for one, tests in tested]
+    return [is_near(ctx, one) or (_passes_listed(ctx, one) if looks else _passes(ctx, tests)) for one, tests in tested]
+
+
+def _passes_listed(ctx: Context, found: Access) -> str:
+    """i1: nobody need be told of an access, without a look at stamps, as it is listed together with others."""
+    listed = _listed_together(ctx, found)
+    if listed is None:
+        return "false"
+    return _passes(ctx, [*_tests_of_places(ctx, found), lambda: listed])
 
 
 def _unseen(ctx: Context, found: Access, tests: Sequence[Test]) -> str:
@@ -123,6 +131,15 @@ def _passes(ctx: Context, tests: Sequence[Test]) -> str:
 def _tests(ctx: Context, found: Access) -> list[Test]:
     """What an access passes, one after the other, that need not be told. No test: it never need be."""
     observed = ctx.unit.observed
+    tests = _tests_of_places(ctx, found)
+    if leaves_stamps(observed) and found.space not in (*CONSTANT, "local"):
+        tests.append(_stamped(ctx, found))
+    return [_fails] if _fails in tests else tests
+
+
+def _tests_of_places(ctx: Context, found: Access) -> list[Test]:
+    """Those that do not look at stamps."""
+    observed = ctx.unit.observed
     known = found.safe and (found.op not in ctx.trusted or found.space in WINDOWS)
     constant = found.space in CONSTANT
     if observed == "all":
@@ -132,9 +149,7 @@ def _tests(ctx: Context, found: Access) -> list[Test]:
         tests.append(_fails if found.space == "local" else partial(_has_no_blanks, ctx, found))
     elif (tells_strays(observed) and not known) or (tells_waits(observed) and found.space == "shared"):
         tests.append(partial(_is_usual, ctx, found))
-    if leaves_stamps(observed) and not constant and found.space != "local":
-        tests.append(_stamped(ctx, found))
-    return [_fails] if _fails in tests else tests
+    return tests
 
 
 def _stamped(ctx: Context, found: Access) -> Test:
@@ -161,18 +176,19 @@ def _may_be_claimed(ctx: Context, found: Access) -> bool:
 
 
 def _listed_together(ctx: Context, found: Access) -> str | None:
-    """i1: a read of shared memory is listed with others; None if it is read alone."""
+    """i1: an access of shared memory is listed with others; None if it is made alone."""
     together = ctx.shared_accesses.together.get(found.op)
     if together is None:
         return None
-    if found.op is together.ops[0]:
-        reads = [replace(found, op=op, address=op.access.address) for op in together.ops]
-        sites = [{"pos": read.op.pos, **_pattern_fields(ctx, read, read.address.offset - found.address.offset)} for read in reads]
+    if found.op is together.ops[0] and not together.listed:
+        all_found = [replace(found, op=op, address=op.access.address) for op in together.ops]
+        shifts = [one.address.offset - found.address.offset for one in all_found]
+        sites = [{"pos": one.op.pos, **_pattern_fields(ctx, one, shift)} for one, shift in zip(all_found, shifts)]
         kind = site_type(PATTERN_SITE)
         text = ", ".join(f"{kind} {site_literal(PATTERN_SITE, site)}" for site in sites)
         site = ctx.constant(f"[{len(sites)} x {kind}] [{text}]")
-        claims = all(_may_be_claimed(ctx, read) for read in reads)
-        together.listed = listed_together(ctx, found, together.ops, site, claims).passes(lambda: "false")
+        claims = all(_may_be_claimed(ctx, one) for one in all_found)
+        together.listed = listing_of_all(ctx, found, together.ops, site, claims).passes(lambda: "false")
     return together.listed or None
 
 

@@ -25,7 +25,7 @@ from ptxemu.lower.core import grouped
 from ptxemu.lower.core.context import MASK, Context, keep_in_memory, zero
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import ELEMENTWISE
-from ptxemu.lower.core.families import families_of, read_together
+from ptxemu.lower.core.families import families_of, listed_together
 from ptxemu.lower.core.known import Lines, Reach
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
@@ -278,7 +278,7 @@ class FunctionBuilder:
         def version() -> list[str]:
             ctx.pairs = pairs_of(ctx, segment.ops)
             ctx.hulls = hulls_of(ctx, segment.ops)
-            ctx.shared_accesses.together = read_together(ctx, segment.ops)
+            ctx.shared_accesses.together = listed_together(ctx, segment.ops)
             for op in segment.ops:
                 lower(ctx, op)
                 if op in self.leads and not ctx.checking:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from ptxemu.analysis.runs import runs_of
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import tells_order
+from ptxemu.ir.observed import leaves_stamps
 from ptxemu.ir.ops import STRONG, Addr, Op, Reg
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import Access, Span, access, checked_lanes, pattern_test
@@ -20,7 +20,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import EFFECTS, Effect
 from ptxemu.lower.core.gather import gather_stored, scatter_stored
 from ptxemu.lower.core.known import Pairs
-from ptxemu.lower.core.telling import admit, unseen
+from ptxemu.lower.core.telling import WHOLE_WORDS, admit, unseen
 from ptxemu.lower.memory import windows
 
 Key = tuple[bool, Reg, int]  # whether it writes, base and size
@@ -29,7 +29,7 @@ Key = tuple[bool, Reg, int]  # whether it writes, base and size
 def pairs_of(ctx: Context, ops: Sequence[Op], moving: Collection[Effect]) -> Pairs:
     """The pairs of some ops that are lowered one after another; what ``moving`` lowers asks :func:`load` or :func:`store`."""
     found = Pairs()
-    if tells_order(ctx.unit.observed) or ctx.checking or ctx.in_one_lane:
+    if ctx.unit.observed == "all" or ctx.checking or ctx.in_one_lane:
         return found
     waiting: dict[Key, Op] = {}
     for op in ops:
@@ -57,7 +57,7 @@ def _key(ctx: Context, op: Op) -> Key | None:
     if stated.space != "shared" or not isinstance(stated.address, Addr) or not isinstance(stated.address.base, Reg):
         return None
     kind, writes = _kind(op), stated.stated.writes
-    if stated.bytes != kind.bytes or kind.bits > 64:
+    if stated.bytes != kind.bytes or kind.bits > 64 or (leaves_stamps(ctx.unit.observed) and kind.bytes not in WHOLE_WORDS):
         return None
     shape = ctx.shape(stated.address)
     if shape is None or not windows.is_short(shape, kind.bytes) or _in_registers(ctx, shape, kind.bytes):
