@@ -127,12 +127,24 @@ static void tell_code(block *b, uint32_t warp) {
   b->in_step = false;
 }
 
+/* Whether what changes seldom is as it was. */
+PE_INLINE bool is_same_but_now(const pe_stamping *a, const pe_stamping *b) {
+  return a->ancient == b->ancient && a->first == b->first && a->least == b->least && a->begin == b->begin && a->length == b->length;
+}
+
 /* The same of all warps, if it is the same of all: their next accesses have a stamp, but for the warp. */
 static void tell_all_code(block *b, pe_stamp now) {
   pe_stamping all = b->stamping[0];
   all.now = now;
   tell(b, &b->warp[0], &all);
-  for (uint32_t i = 0; i < b->warps; i++, all.now += 1ull << PE_STAMP_WARP_AT) b->stamping[i] = all;
+  bool known = b->in_step && is_same_but_now(&all, &b->stamping[0]);
+  for (uint32_t i = 0; i < b->warps; i++, all.now += 1ull << PE_STAMP_WARP_AT) {
+    pe_stamping *code = &b->stamping[i];
+    if (known)
+      code->now = all.now, code->floor = all.floor, code->span = all.span;
+    else
+      *code = all;
+  }
 }
 
 static void set_clock(pe_order *order, block *b, uint32_t warp, uint32_t clock) {
@@ -328,9 +340,8 @@ static void leave_together(pe_order *order, block *b, uint32_t warp) {
   b->warp[warp].floor = pe_order_stamp(order, b, latest);
 }
 
-void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
+void pe_order_settle_one(pe_order *order, block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
-  if (!s->unsettled) return;
   s->unsettled = false;
   if (s->leaves) {
     learn(&s->known, &s->leaves->known, b->warps);
@@ -478,6 +489,7 @@ static void come(block *b, uint32_t warp) {
 static void go_on(pe_order *order, block *b, pe_stamp now) {
   pe_foresight_turn(order, b);
   tell_all_code(b, now);
+  pe_foresight_ahead(b);
   b->in_step = true;
 }
 

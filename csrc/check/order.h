@@ -134,7 +134,10 @@ static inline bool pe_order_is_alone(const pe_order *order, const pe_order_block
 /* Whether it is of a launch. */
 bool pe_order_is_of(const pe_order_block *b, const pe_config *config);
 
-void pe_order_settle(pe_order *order, pe_order_block *b, uint32_t warp);
+void pe_order_settle_one(pe_order *order, pe_order_block *b, uint32_t warp);
+static inline void pe_order_settle(pe_order *order, pe_order_block *b, uint32_t warp) {
+  if (b->warp[warp].unsettled) pe_order_settle_one(order, b, warp);
+}
 void pe_order_fence(pe_order *order, pe_order_block *b, uint32_t warp);
 /* The same for threads of the CTA, or of the cluster, alone. */
 void pe_order_fence_in(pe_order *order, pe_order_block *b, uint32_t warp, uint32_t scope);

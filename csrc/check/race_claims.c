@@ -75,7 +75,7 @@ static bool claim_listed(pe_shared_log *log) {
 static bool passes(pe_order_block *b, const pe_warp *w, const pe_pattern_site *site, uint64_t number, uint64_t base) {
   pe_shared_log *log = &b->log;
   bool begins = log->wrote != log->turn;
-  if (begins && pe_foresight_begin(b, w, site, base)) {
+  if (begins ? pe_foresight_begin(b, w, site, base) : pe_foresight_skip(b, w, site, base)) {
     log->wrote = log->turn;
     return true;
   }

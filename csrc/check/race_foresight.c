@@ -9,31 +9,55 @@ enum { KNOWN_TURNS = 64, MOST_EXPECTED = 128 };
 
 struct pe_foresight {
   uint32_t count[KNOWN_TURNS];
+  bool came[KNOWN_TURNS]; /* the last CTA has listed nothing else */
   pe_foreseen turn[KNOWN_TURNS][MOST_EXPECTED];
 };
 
-/* Who makes an access; 0 if it may race with itself, which depends on its lanes. */
 static uint64_t who(const pe_pattern_site *site, uint32_t warp) {
-  bool apart = !(site->kind & PE_WRITE) || site->family;
-  return apart ? (uint64_t)(uintptr_t)site | (uint64_t)warp << PE_FORESEEN_WARP_AT : 0;
+  return (uint64_t)(uintptr_t)site | (uint64_t)warp << PE_FORESEEN_WARP_AT;
 }
 
+/* Nobody makes one that may race with itself, which depends on its lanes. */
 static pe_foreseen seen(const pe_logged *access) {
-  return (pe_foreseen){who(pe_logged_sites(access), pe_stamp_warp(access->now)), access->base};
+  const pe_pattern_site *site = pe_logged_sites(access);
+  bool apart = pe_are_apart(site, access->lanes >> PE_LOGGED_AT);
+  return (pe_foreseen){apart ? who(site, pe_stamp_warp(access->now)) : 0, access->base};
 }
 
 static bool is_same(pe_foreseen a, pe_foreseen b) { return a.who && a.who == b.who && a.base == b.base; }
 
+/* The first of some that is the same as one; NULL: none is. */
+static const pe_foreseen *find(const pe_foreseen *first, const pe_foreseen *end, pe_foreseen one) {
+  while (first < end && !is_same(*first, one)) first++;
+  return first < end ? first : NULL;
+}
+
+/* From one on, they are expected behind all that is listed. */
+static bool expect(pe_shared_log *log, const pe_foreseen *first, const pe_foreseen *end) {
+  if (!first) return false;
+  log->foreseen = log->count + (uint64_t)(end - first);
+  log->expected = (uint64_t)(uintptr_t)first - log->count * sizeof *first;
+  return true;
+}
+
 bool pe_foresight_begin(pe_order_block *b, const pe_warp *w, const pe_pattern_site *site, uint64_t base) {
   pe_shared_log *log = &b->log;
-  uint32_t turn = b->turns % KNOWN_TURNS, count = b->foresight ? b->foresight->count[turn] : 0;
-  if (log->count >= count) return false;
-  const pe_foreseen *expected = b->foresight->turn[turn];
-  for (uint64_t i = 0; i < log->count; i++)
-    if (!is_same(expected[i], seen(&log->accesses[i]))) return false;
-  if (!is_same(expected[log->count], (pe_foreseen){who(site, w->warpid), base})) return false;
-  log->foreseen = count, log->expected = (uint64_t)(uintptr_t)expected;
-  return true;
+  uint32_t turn = b->turns % KNOWN_TURNS;
+  if (!b->foresight) return false;
+  const pe_foreseen *next = b->foresight->turn[turn], *end = next + b->foresight->count[turn];
+  for (uint64_t i = 0; i < log->count && next; i++) {
+    next = find(next, end, seen(&log->accesses[i]));
+    next = next ? next + 1 : NULL;
+  }
+  return next && expect(log, find(next, end, (pe_foreseen){who(site, w->warpid), base}), end);
+}
+
+bool pe_foresight_skip(pe_order_block *b, const pe_warp *w, const pe_pattern_site *site, uint64_t base) {
+  pe_shared_log *log = &b->log;
+  if (log->count >= log->foreseen) return false;
+  const pe_foreseen *first = (const pe_foreseen *)(uintptr_t)log->expected;
+  const pe_foreseen *end = first + log->foreseen;
+  return expect(log, find(first + log->count, end, (pe_foreseen){who(site, w->warpid), base}), end);
 }
 
 static bool has_memory(pe_order *order, pe_order_block *b) {
@@ -55,9 +79,19 @@ static void keep(pe_order *order, pe_order_block *b) {
   b->foresight->count[turn] = (uint32_t)log->count;
 }
 
+void pe_foresight_ahead(pe_order_block *b) {
+  pe_shared_log *log = &b->log;
+  uint32_t turn = b->turns % KNOWN_TURNS;
+  if (!b->foresight || !b->foresight->came[turn] || log->exact >= log->turn) return;
+  log->foreseen = b->foresight->count[turn], log->expected = (uint64_t)(uintptr_t)b->foresight->turn[turn];
+  log->wrote = log->turn;
+  log->written = b->stamping[0].now; /* there may be writes now, among what is listed */
+}
+
 void pe_foresight_turn(pe_order *order, pe_order_block *b) {
   pe_shared_log *log = &b->log;
   keep(order, b);
+  if (b->foresight) b->foresight->came[b->turns % KNOWN_TURNS] = log->foreseen && log->count;
   log->count = log->foreseen = 0;
   log->turn += PE_TURN;
   b->turns++;

@@ -1,4 +1,5 @@
 /* race_log.c: the checker `race` (race.c): accesses of shared memory that have left no stamps yet. */
+#include "foresight.h"
 #include "race_runs.h"
 #include "place.h"
 
@@ -15,6 +16,7 @@ void pe_race_log_begin(pe_order_block *b) {
   b->log.exact = b->clustered ? UINT64_MAX : 0;
   b->log.written = b->log.strong = b->log.read =
       b->clustered ? PE_STAMP_NEVER : PE_STAMP_BLANK; /* other CTAs write there, too */
+  pe_foresight_ahead(b);
 }
 
 /* Which stamps are of no use to any warp: lesser ones. */
