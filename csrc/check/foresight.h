@@ -13,10 +13,10 @@ typedef struct pe_foresight pe_foresight;
 bool pe_foresight_begin(pe_order_block *b, const pe_warp *w, const pe_pattern_site *site, uint64_t base);
 /* The same of the access alone, where what is listed is known to be expected. */
 bool pe_foresight_skip(pe_order_block *b, const pe_warp *w, const pe_pattern_site *site, uint64_t base);
-/* The next turn comes. */
+/* The next turn comes, or the next CTA. */
 void pe_foresight_turn(pe_order *order, pe_order_block *b);
 /* A turn begins, and all warps have their stamps: if what was expected of it has come in the CTA before, compiled code looks for that
- * from the first access on. */
+ * from the first access on; if that had to give up what it had claimed, nothing is claimed. */
 void pe_foresight_ahead(pe_order_block *b);
 void pe_foresight_free(pe_order *order, pe_order_block *b);
 

@@ -129,7 +129,8 @@ static void tell_code(block *b, uint32_t warp) {
 
 /* Whether what changes seldom is as it was. */
 PE_INLINE bool is_same_but_now(const pe_stamping *a, const pe_stamping *b) {
-  return a->ancient == b->ancient && a->first == b->first && a->least == b->least && a->begin == b->begin && a->length == b->length;
+  return a->ancient == b->ancient && a->first == b->first && a->least == b->least && a->begin == b->begin &&
+         a->length == b->length;
 }
 
 /* The same of all warps, if it is the same of all: their next accesses have a stamp, but for the warp. */
@@ -156,11 +157,19 @@ static void set_clock(pe_order *order, block *b, uint32_t warp, uint32_t clock) 
 /* The clock goes on: what the warp has done is before it. */
 static void tick(pe_order *order, block *b, uint32_t warp) { set_clock(order, b, warp, b->warp[warp].clock + 1); }
 
+enum { CLOCKS = 8 }; /* that are written at once, with those of warps that are not there */
+_Static_assert(PE_MAX_WARPS % CLOCKS == 0, "no more than there are");
+
+static void forget_clocks(pe_knowledge *k, uint32_t warps) {
+  for (uint32_t i = 0; i < warps; i += CLOCKS) memset(k->clock + i, 0, CLOCKS * sizeof *k->clock);
+}
+
 static void begin_warp(block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
   memset(s, 0, offsetof(warp_state, known)); /* no more, or it is a `rep stos`, which takes longer than all the rest */
   s->own = s->updates = s->end = s->hides = 0;
-  memset(s->known.clock, 0, b->warps * sizeof *s->known.clock);
+  forget_clocks(&s->known, b->warps);
+  forget_clocks(&s->fenced, b->warps);
   s->known.common = 0;
   s->known.time = 0;
   memset(s->known.near, 0, sizeof s->known.near);
@@ -248,8 +257,9 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w, const pe_warp *fi
   for (uint32_t i = 0; i < b->warps; i++) begin_warp(b, i);
   pe_stamp now = pe_order_stamp(order, b, 1);
   join_cluster(b, head ? head : b, w);
-  tell_all_code(b, now);
   b->in_step = false;
+  tell_all_code(b, now);
+  b->in_step = true;
   return b;
 }
 
@@ -360,9 +370,6 @@ void pe_order_settle_one(pe_order *order, block *b, uint32_t warp) {
   s->own = 0;
   tell_code(b, warp);
 }
-
-enum { CLOCKS = 8 }; /* that are copied at once, with those of warps that are not there */
-_Static_assert(PE_MAX_WARPS % CLOCKS == 0, "no more than there are");
 
 static void keep_fenced(warp_state *s, uint32_t warps) {
   for (uint32_t i = 0; i < warps; i += CLOCKS)
@@ -513,7 +520,7 @@ static void meet(pe_order *order, block *b) {
   go_on(order, b, now);
 }
 
-/* The same where all warps have met, and nothing has been put in an order since. */
+/* The same where all warps have met, or begun, and nothing has been put in an order since. */
 static void meet_again(pe_order *order, block *b) {
   uint32_t clock = b->warp[0].clock + 1;
   pe_stamp now = pe_order_stamp(order, b, clock);
@@ -521,6 +528,7 @@ static void meet_again(pe_order *order, block *b) {
     warp_state *s = &b->warp[i];
     s->fenced.common = s->known.common;
     s->fenced.time = s->known.time;
+    s->has_fenced = true;
     s->released = 0;
     s->clock = s->known.clock[i] = s->fenced.clock[i] = s->known.common = clock;
     s->floor = now;

@@ -93,7 +93,7 @@ typedef struct pe_order_block {
   uint64_t met[2]; /* of the first: when threads released what came before phases of barrier.cluster, in turn */
   uint32_t warps;
   uint64_t began;                  /* the time of releases when it began */
-  bool in_step;                    /* all warps have met, and nothing has been put in an order since */
+  bool in_step;                    /* all warps have met, or begun, and nothing has been put in an order since */
   bool blind;                      /* there was no memory: nothing is known of it any more */
   bool alone;                      /* no other thread runs CTAs of the launch */
   bool has_inner[PE_INNER_SCOPES]; /* its warps have released something in a scope alone */

@@ -73,7 +73,7 @@ uint64_t pe_race_block(pe_checker *checker, const pe_warp *w, const pe_warp *fir
   if (before) pe_copies_end(&checker->race, before);
   pe_order_block *b = pe_order_block_begun(&checker->race.order, w, first);
   show_tables(&checker->race, b, b->warps);
-  if (b != checker->race.order.unknown) pe_race_log_begin(b);
+  if (b != checker->race.order.unknown) pe_race_log_begin(&checker->race.order, b);
   return (uint64_t)(uintptr_t)b;
 }
 

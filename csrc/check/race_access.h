@@ -125,7 +125,8 @@ static inline uint8_t pe_mbarrier_phase(uint64_t address) {
 
 /* ---- race_log.c ---- */
 
-void pe_race_log_begin(pe_order_block *b);
+/* The CTA begins. */
+void pe_race_log_begin(pe_order *order, pe_order_block *b);
 PE_INLINE const pe_pattern_site *pe_logged_sites(const pe_logged *access) {
   return (const pe_pattern_site *)(uintptr_t)access->site;
 }

@@ -5,11 +5,12 @@
 #include "fault.h"
 #include "race_access.h"
 
-enum { KNOWN_TURNS = 64, MOST_EXPECTED = 128 };
+enum { KNOWN_TURNS = 64, MOST_EXPECTED = 128, PATIENCE = 16 };
 
 struct pe_foresight {
   uint32_t count[KNOWN_TURNS];
-  bool came[KNOWN_TURNS]; /* the last CTA has listed nothing else */
+  bool came[KNOWN_TURNS];     /* the last CTA has listed nothing else */
+  uint8_t fails[KNOWN_TURNS]; /* for as many CTAs nothing is claimed, as the last one that tried had to give up */
   pe_foreseen turn[KNOWN_TURNS][MOST_EXPECTED];
 };
 
@@ -81,16 +82,24 @@ static void keep(pe_order *order, pe_order_block *b) {
 
 void pe_foresight_ahead(pe_order_block *b) {
   pe_shared_log *log = &b->log;
+  pe_foresight *known = b->foresight;
   uint32_t turn = b->turns % KNOWN_TURNS;
-  if (!b->foresight || !b->foresight->came[turn] || log->exact >= log->turn) return;
-  log->foreseen = b->foresight->count[turn], log->expected = (uint64_t)(uintptr_t)b->foresight->turn[turn];
+  if (!known || log->exact >= log->turn) return;
+  if (known->fails[turn]) {
+    known->fails[turn]--;
+    return pe_race_log_end(log);
+  }
+  if (!known->came[turn]) return;
+  log->foreseen = known->count[turn], log->expected = (uint64_t)(uintptr_t)known->turn[turn];
   log->wrote = log->turn;
   log->written = b->stamping[0].now; /* there may be writes now, among what is listed */
 }
 
 void pe_foresight_turn(pe_order *order, pe_order_block *b) {
   pe_shared_log *log = &b->log;
+  bool fails = log->wrote == log->turn && log->exact >= log->turn;
   keep(order, b);
+  if (fails && has_memory(order, b)) b->foresight->fails[b->turns % KNOWN_TURNS] = PATIENCE;
   if (b->foresight) b->foresight->came[b->turns % KNOWN_TURNS] = log->foreseen && log->count;
   log->count = log->foreseen = 0;
   log->turn += PE_TURN;

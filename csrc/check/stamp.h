@@ -30,12 +30,12 @@ enum {
 
 /* What compiled code knows of a warp: of accesses that find stamps that do not matter it leaves the stamps, and does not tell. */
 typedef struct pe_stamping {
-  pe_stamp now;         /* of its next access: period, clock and warp */
-  pe_stamp floor;       /* in shared memory, lesser stamps do not matter: PE_STAMP_BLANK, if all may */
-  pe_stamp span;        /* elsewhere, so many do not, ... */
-  pe_stamp ancient;     /* what follows changes seldom: lesser ones do not, either, there */
-  pe_stamp first;       /* ... from this one on */
-  pe_stamp least;       /* a read of another CTA stays if it is no less, ... */
+  pe_stamp now;     /* of its next access: period, clock and warp */
+  pe_stamp floor;   /* in shared memory, lesser stamps do not matter: PE_STAMP_BLANK, if all may */
+  pe_stamp span;    /* elsewhere, so many do not, ... */
+  pe_stamp ancient; /* what follows changes seldom: lesser ones do not, either, there */
+  pe_stamp first;   /* ... from this one on */
+  pe_stamp least;   /* a read of another CTA stays if it is no less, ... */
   pe_stamp begin,
       length; /* as none is of so many from one on; PE_STAMP_STAYS tells whether it is plain and of the whole word */
   uint64_t writes, reads; /* the stamps of address `a`, its last write and last read: at 2 * a from here */

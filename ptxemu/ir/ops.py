@@ -114,6 +114,18 @@ class Addr(Struct, frozen=True):
     base: Reg | SymRef | Imm
     offset: int
 
+    @property
+    def origin(self) -> Reg | Symbol | None:
+        """What it is off: a register or a variable; None for a number."""
+        return self.base.symbol if isinstance(self.base, SymRef) else self.base if isinstance(self.base, Reg) else None
+
+    @property
+    def distance(self) -> int:
+        """From there, in bytes."""
+        if isinstance(self.base, Reg):
+            return self.offset
+        return self.offset + (self.base.offset if isinstance(self.base, SymRef) else self.base.bits)
+
 
 class Vec(Struct, frozen=True):
     """``{a, b}`` as a source."""

@@ -39,6 +39,7 @@ INDEXES = {
     "lanes": lambda t: t % 32,
     "rows": lambda t: t // 16 * 20 + t % 16,
     "one": lambda t: 0,
+    "fixed": lambda t: 0,
 }
 
 device = checked_device("race", workers=1)
@@ -65,13 +66,13 @@ def steps_of(seed: int) -> list[Step]:
         offset = chosen.choice([0, 0, 1, 5, 32])
         for _ in range(chosen.randrange(1, 6)):
             strange = chosen.random() < 0.12
-            place = chosen.choice([*PLACES]) if strange else own
+            place = chosen.choice([*INDEXES]) if strange else own
             offsets = [offset + more for more in {"apart": (0, 4), "far": (0, 64), "twice": (0, 1)}.get(place, (0,))]
             first, end = chosen.choice([(0, THREADS), (0, THREADS), (0, THREADS), (5, THREADS), (32, 64), (0, 17), (40, 41)])
             step = Step(place, chosen.choice(offsets), chosen.random() < 0.5, first, end)
             some = chosen.randrange(ALL_BLOCKS) if chosen.random() < 0.2 else 0
             steps.append(replace(step, blocks=ALL_BLOCKS - some))
-            if place == "apart" and chosen.random() < 0.4:  # both are one access
+            if place in ("apart", "fixed") and chosen.random() < 0.4:  # both are one access, or one test covers both
                 steps.append(replace(steps[-1], offset=2 * offset + 4 - step.offset))
             if some:
                 steps.append(replace(step, place=chosen.choice([*PLACES]), blocks=some))
@@ -104,7 +105,8 @@ def _text_of_step(number: int, step: Step) -> list[str]:
     if (step.first, step.end) != (0, THREADS):
         lines += [f"sub.u32 %r21, %r1, {step.first}", f"setp.lt.u32 %p1, %r21, {step.end - step.first}"]
         guard = "@%p1 "
-    place = f"[%r{30 + [*PLACES].index(step.place)}+{4 * step.offset}]"
+    start = f"%r{30 + [*PLACES].index(step.place)}" if step.place in PLACES else "s"
+    place = f"[{start}+{4 * step.offset}]"
     if step.writes:
         return [*lines, f"mad.lo.u32 %r22, %r1, 64, {number}", f"{guard}st.shared.u32 {place}, %r22"]
     return [*lines, f"{guard}ld.shared.u32 %r23, {place}"]
@@ -184,7 +186,8 @@ def test_a_warp_without_lanes_hides_no_race(reader: int, writer: int) -> None:
     """Where it would write, words are claimed by another warp; the next one reads words, and writes one of another lane. Nothing
     has been told of the instructions before."""
     read = "shl.b32 %r20, %r1, 2; ld.shared.u32 %r22, [%r20+640];"
-    write = f"setp.eq.u32 %p1, %r1, {writer}; shl.b32 %r21, %r1, 3; @%p1 st.shared.u32 [%r21+{640 + 4 * reader - 8 * writer}], %r1;"
+    place = f"%r21+{640 + 4 * reader - 8 * writer}"
+    write = f"setp.eq.u32 %p1, %r1, {writer}; shl.b32 %r21, %r1, 3; @%p1 st.shared.u32 [{place}], %r1;"
     with ptxemu.Device(memory="64 MiB", check="race", workers=1) as fresh:
         seen = found(fresh, program(f"{read} {write} bar.sync 0", MEMORY), 0, 0, block=96)
     assert [(one.thread[0], one.other.thread[0]) for one in seen if one.other] == [(writer, reader)]

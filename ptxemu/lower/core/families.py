@@ -17,7 +17,7 @@ from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.observed import leaves_stamps
-from ptxemu.ir.ops import STRONG, Addr, Op, Reg
+from ptxemu.ir.ops import STRONG, Addr, Op, Reg, Symbol
 from ptxemu.isa.table import LOADS_AND_STORES
 from ptxemu.lower.core.access import Access
 from ptxemu.lower.core.context import Context
@@ -35,9 +35,8 @@ def families_of(graph: Graph, uniformity: Uniformity) -> dict[Reg, Family]:
     for op in (op for block in graph.blocks for op in block.ops):
         address = _address(op)
         shape = uniformity.shape(address) if address is not None else None
-        if address is None or shape is None:
+        if address is None or shape is None or not isinstance(address.base, Reg):
             continue
-        assert isinstance(address.base, Reg)
         known = found.setdefault(address.base, {})
         own = _words(shape, op.access.bytes, address.offset)
         if known is None or own is None or any(known.get(word, lane) != lane for word, lane in own.items()):
@@ -48,8 +47,8 @@ def families_of(graph: Graph, uniformity: Uniformity) -> dict[Reg, Family]:
 
 
 def listed_together(ctx: Context, ops: Iterable[Op]) -> dict[Op, Together]:
-    """The plain accesses of shared memory among some ops, executed one after another, that one test covers: reads, and stores that
-    are made in pairs."""
+    """The plain accesses of shared memory among some ops, executed one after another, that one test covers: reads, and stores
+    that are made in pairs."""
     if not leaves_stamps(ctx.unit.observed) or ctx.checking:
         return {}
     return _read_together(ctx, ops) | _stored_together(ctx)
@@ -62,7 +61,7 @@ def _stored_together(ctx: Context) -> dict[Op, Together]:
 
 def _read_together(ctx: Context, ops: Iterable[Op]) -> dict[Op, Together]:
     found: dict[Op, Together] = {}
-    begun: dict[tuple[Reg, int, int], Together] = {}
+    begun: dict[tuple[Reg | Symbol, int, int], Together] = {}
     for op in ops:
         key = _read(ctx, op)
         if key is not None:
@@ -73,15 +72,16 @@ def _read_together(ctx: Context, ops: Iterable[Op]) -> dict[Op, Together]:
     return {op: together for op, together in found.items() if len(together.ops) > 1}
 
 
-def _read(ctx: Context, op: Op) -> tuple[Reg, int, int] | None:
-    """What a read has in common with others that its test covers: base, size and remainder of the offset; None if it is none."""
+def _read(ctx: Context, op: Op) -> tuple[Reg | Symbol, int, int] | None:
+    """What a read has in common with others that its test covers: the origin, size and remainder of the distance; None if it is
+    none."""
     address = _address(op)
     if address is None or op.access.stated.kind != "read" or op.guard is not None or not STRONG.isdisjoint(op.mods.values()):
         return None
-    if op.row.lower not in LOADS_AND_STORES or ctx.shape(address) is None:
+    if address.origin is None or op.row.lower not in LOADS_AND_STORES or ctx.shape(address) is None:
         return None
-    assert isinstance(address.base, Reg) and op.access.bytes
-    return address.base, op.access.bytes, address.offset % op.access.bytes
+    assert op.access.bytes
+    return address.origin, op.access.bytes, address.distance % op.access.bytes
 
 
 def _is_elsewhere(op: Op) -> bool:
@@ -119,11 +119,11 @@ def may_be_claimed(found: Access) -> bool:
 
 
 def _address(op: Op) -> Addr | None:
-    """Where an op makes a plain access of shared memory, off a register."""
+    """Where an op makes an access of whole words of shared memory."""
     if len(op.accesses) != 1 or op.access.space != "shared" or op.access.bytes is None or op.access.bytes % WORD_BYTES:
         return None
     address = op.access.address
-    return address if isinstance(address, Addr) and isinstance(address.base, Reg) else None
+    return address if isinstance(address, Addr) else None
 
 
 def _words(shape: Shape, size: int | None, offset: int) -> Words | None:

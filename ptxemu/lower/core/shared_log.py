@@ -148,7 +148,7 @@ class Listing(Struct, frozen=True):
 def listing_of_all(ctx: Context, found: Access, ops: Sequence[Op], sites: str, claims: bool) -> Listing:
     """That of some accesses off one base, the first of which is ``found``; ``sites`` are all of theirs."""
     assert found.shape is not None
-    offsets = [op.access.address.offset - found.address.offset for op in ops]
+    offsets = [op.access.address.distance - found.address.distance for op in ops]
     low, high = found.shape.spread
     hull = Shape((low + min(offsets), high + max(offsets)), widenings=found.shape.widenings)
     return Listing(ctx, found, sites, Span("shared", found.base, hull, found.size), claims, len(ops))

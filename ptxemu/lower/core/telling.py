@@ -182,7 +182,7 @@ def _listed_together(ctx: Context, found: Access) -> str | None:
         return None
     if found.op is together.ops[0] and not together.listed:
         all_found = [replace(found, op=op, address=op.access.address) for op in together.ops]
-        shifts = [one.address.offset - found.address.offset for one in all_found]
+        shifts = [one.address.distance - found.address.distance for one in all_found]
         sites = [{"pos": one.op.pos, **_pattern_fields(ctx, one, shift)} for one, shift in zip(all_found, shifts)]
         kind = site_type(PATTERN_SITE)
         text = ", ".join(f"{kind} {site_literal(PATTERN_SITE, site)}" for site in sites)
