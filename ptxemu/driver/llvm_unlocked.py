@@ -61,7 +61,12 @@ class _Calls:
 
 
 _calls = _Calls()
-LONG_CALLS = ("LLVMPY_ParseAssembly", "LLVMPY_RunNewModulePassManager", "LLVMPY_TargetMachineEmitToMemory")
+LONG_CALLS = (
+    "LLVMPY_ParseAssembly",
+    "LLVMPY_VerifyModule",
+    "LLVMPY_RunNewModulePassManager",
+    "LLVMPY_TargetMachineEmitToMemory",
+)
 
 
 @cache
@@ -75,11 +80,13 @@ def _library() -> ctypes.CDLL:
 
 
 def parse(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:
-    """IR text as a module of a context that no other thread uses."""
+    """IR text as a module of a context that no other thread uses. Raises RuntimeError for what is wrong with it: in the code
+    generator that would end the process."""
     with ffi.OutputString() as message:
         with _calls.one():
             module = llvm.ModuleRef(_library().LLVMPY_ParseAssembly(context, text.encode(), message), context)
-        if message:
+            wrong = bool(message) or _library().LLVMPY_VerifyModule(module, message)
+        if wrong:
             module.close()
             raise RuntimeError(f"LLVM IR: {message}")
     return module
