@@ -99,6 +99,7 @@ class Stamping(Struct):
     def _function(self, name: str, groups: Sequence[Group], starts: Sequence[str]) -> str:
         """Its text."""
         ctx = Context(self.ctx.uniformity, self.ctx.layout, self.ctx.unit)
+        ctx.label = "body"
         mask = expanded(ctx.target, ctx.inst, "%mask") if self.partly else ""
         ctx.stmt(f"ret i1 {replace(self, ctx=ctx, mask=mask, groups=groups, site='%site')._own()}")
         parameters = ", ".join(["ptr noalias %w", "i64 %site", "i32 %mask", *(f"i64 {start}" for start in starts)])

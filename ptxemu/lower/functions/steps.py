@@ -106,6 +106,7 @@ class RoutineContext(Context):
 
     def __init__(self, caller: Context, operands: Operands) -> None:
         super().__init__(caller.uniformity, caller.layout, caller.unit)
+        self.label = "body"
         self.storage, self.raw = caller.storage, caller.raw
         self.step_bytes = HEADER + 4 * len(operands.parts)
         self.active, self.active_bits = expanded(self.target, lambda text: self.once(f"active: {text}", text), "%mask"), "%mask"
