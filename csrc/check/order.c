@@ -188,6 +188,7 @@ static void forget_barriers(block *b) {
 static block *new_block(pe_order *order) {
   block *b = calloc(1, sizeof *b);
   if (!b) return NULL;
+  b->share = 1;
   pthread_mutex_lock(&order->mutex);
   b->next = order->blocks;
   order->blocks = b;

@@ -99,11 +99,13 @@ typedef struct pe_order_block {
   bool has_inner[PE_INNER_SCOPES]; /* its warps have released something in a scope alone */
   uint32_t *periods;               /* their numbers */
   uint32_t count, room;
-  uint32_t latest;                /* the last of them */
-  uint32_t turns;                 /* how often all warps have met */
-  struct pe_foresight *foresight; /* of its turns, or NULL */
-  uint32_t barriers;              /* as many, from the first on, have had meetings */
-  pe_knowledge proxied;           /* what its fences between proxies have put in an order */
+  uint32_t latest;         /* the last of them */
+  struct pe_period *spare; /* periods that are taken, but not begun: the first of them, its number, and how many they are */
+  uint32_t spare_number, spares, share; /* and how many it takes the next time */
+  uint32_t turns;                       /* how often all warps have met */
+  struct pe_foresight *foresight;       /* of its turns, or NULL */
+  uint32_t barriers;                    /* as many, from the first on, have had meetings */
+  pe_knowledge proxied;                 /* what its fences between proxies have put in an order */
   pe_meeting meetings[PE_BARRIERS_TOLD][2];
   pe_quiet quiet;
   _Atomic uint64_t ranges; /* of its worker */

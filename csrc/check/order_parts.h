@@ -14,10 +14,11 @@ typedef struct pe_releases {
   uint32_t *clock; /* `warps` of each */
 } pe_releases;
 
-/* Some clocks of a CTA, those of one number.  The releases are of its first: to everybody, and in a scope alone. */
+/* Some clocks of a CTA, those of one number.  The releases are of its first: to everybody, and in a scope alone; the mutex is held for
+ * them. */
 typedef struct pe_period {
-  uint64_t block, cluster; /* in the grid */
-  uint32_t launch, first, number;
+  _Atomic uint64_t block, cluster; /* in the grid */
+  _Atomic uint32_t launch, first, number;
   pe_releases *releases, *inner[PE_INNER_SCOPES];
   pe_releases *proxied; /* at time 0: what a fence between proxies of the CTA is behind */
 } pe_period;

@@ -11,19 +11,41 @@ pe_period *pe_period_of(const pe_order *order, uint32_t number) {
   return &order->segment[index / PE_SEGMENT][index % PE_SEGMENT];
 }
 
-/* With the mutex held: a new period, NULL: there is no memory. */
-static pe_period *new_period(pe_order *order) {
-  uint32_t index = order->next - order->first;
-  pe_period **segment = &order->segment[index / PE_SEGMENT];
+enum { MOST_AT_ONCE = 16 };
+_Static_assert(PE_SEGMENT % MOST_AT_ONCE == 0, "those that are taken at once may be in one segment");
+
+/* With the mutex held: the segment of the next period; NULL: there is no memory. */
+static pe_period *next_segment(pe_order *order) {
+  pe_period **segment = &order->segment[(order->next - order->first) / PE_SEGMENT];
   if (order->next == PE_PERIODS - 2) return NULL; /* the last ones are those of PE_STAMP_SPLIT and PE_STAMP_NEVER */
   if (!*segment) {
     if (!pe_arena_charge(order->arena, PE_SEGMENT * sizeof **segment)) return NULL;
     *segment = calloc(PE_SEGMENT, sizeof **segment);
     if (!*segment) pe_arena_discharge(order->arena, PE_SEGMENT * sizeof **segment);
   }
-  if (!*segment) return NULL;
-  order->next++;
-  return &(*segment)[index % PE_SEGMENT];
+  return *segment;
+}
+
+/* Take periods for the CTA and those that come after it in its place, ever more at once: workers would wait for each other. Numbers of
+ * CTAs of a cluster grow with the time at which these begin. */
+static void take_periods(pe_order *order, pe_order_block *b) {
+  pthread_mutex_lock(&order->mutex);
+  pe_period *segment = next_segment(order);
+  uint32_t index = (order->next - order->first) % PE_SEGMENT, most = b->clustered ? 1 : b->share, rest = PE_SEGMENT - index;
+  uint32_t left = PE_PERIODS - 2 - order->next, count = most < rest ? most : rest;
+  if (segment) b->spare = segment + index, b->spares = count < left ? count : left, b->spare_number = order->next;
+  order->next += b->spares;
+  pthread_mutex_unlock(&order->mutex);
+  b->share = b->share < MOST_AT_ONCE ? 2 * b->share : b->share;
+}
+
+/* NULL: there is no memory. */
+static pe_period *new_period(pe_order *order, pe_order_block *b) {
+  if (!b->spares) take_periods(order, b);
+  if (!b->spares) return NULL;
+  b->spares--;
+  b->latest = b->spare_number++;
+  return b->spare++;
 }
 
 static bool has_room(pe_order_block *b) {
@@ -34,19 +56,19 @@ static bool has_room(pe_order_block *b) {
   return grown != NULL;
 }
 
+#define SET(field, value) atomic_store_explicit(&made->field, value, memory_order_relaxed)
+
 /* The CTA comes to the next period. */
 static void begin_period(pe_order *order, pe_order_block *b) {
   pe_require_stack();
-  pthread_mutex_lock(&order->mutex);
-  pe_period *made = has_room(b) ? new_period(order) : NULL;
-  if (made) {
-    b->periods[b->count] = b->latest = order->next - 1;
-    *made = (pe_period){
-      .block = b->number, .cluster = b->cluster, .launch = b->launch->number, .first = b->periods[0], .number = b->count};
-    b->count++;
-  }
+  pe_period *made = has_room(b) ? new_period(order, b) : NULL;
   b->blind |= !made;
-  pthread_mutex_unlock(&order->mutex);
+  if (!made) return;
+  b->periods[b->count] = b->latest;
+  SET(block, b->number), SET(cluster, b->cluster), SET(launch, b->launch->number);
+  SET(first, b->periods[0]), SET(number, b->count);
+  atomic_thread_fence(memory_order_release); /* who finds a stamp of it finds these */
+  b->count++;
 }
 
 pe_stamp pe_order_stamp(pe_order *order, pe_order_block *b, uint32_t clock) {
