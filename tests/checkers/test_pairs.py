@@ -47,13 +47,14 @@ def test_blanks(check: str, written: int) -> None:
 @pytest.mark.parametrize("check", ["race", "memory,race", "race,init", "all"])
 @pytest.mark.parametrize("order", [(0, 8), (8, 0)])
 @pytest.mark.parametrize("written", [True, False])
-def test_races_with_words_of_a_neighbour(check: str, order: tuple[int, int], written: bool) -> None:
+@pytest.mark.parametrize("cut", ["", "cvt.u64.u32 %rd5, %r3; add.u64 %rd5, %rd5, 0x700000000; cvt.u32.u64 %r3, %rd5;"])
+def test_races_with_words_of_a_neighbour(check: str, order: tuple[int, int], written: bool, cut: str) -> None:
     """Each lane reads two words, and writes two, or the other way round, of which one half is of its neighbour."""
     reads = [f"ld.shared.u32 %r5, [%r3+{offset}];" for offset in order]
     writes = [f"st.shared.u32 [%r6+{offset}], %r1;" for offset in order]
     fill = "shl.b32 %r5, %r1, 3; st.shared.v2.u32 [%r5], {%r1, %r2}; bar.sync 0;"
     parts = [*writes, *reads] if written else [*reads, *writes]
-    body = fill + ADDRESS + "xor.b32 %r6, %r3, 4;" + "".join(parts)
+    body = fill + ADDRESS + cut + "xor.b32 %r6, %r3, 4;" + "".join(parts)
     with ptxemu.Device(memory="64 MiB", check=check) as device:
         seen = found(device, program(body, ".shared .align 8 .b8 s[256];"), 0, 0)
     assert sorted(one.count for one in seen if one.check == "race") == [32, 32]

@@ -93,7 +93,7 @@ def unseen(ctx: Context, found: Sequence[Access]) -> list[str]:
 
 def _passes_listed(ctx: Context, found: Access) -> str:
     """i1: nobody need be told of an access, without a look at stamps, as it is listed together with others."""
-    listed = _listed_together(ctx, found)
+    listed = _listed_together(ctx, found) if _site_if_listed(ctx, found) is not None else None
     if listed is None:
         return "false"
     return _passes(ctx, [*_tests_of_places(ctx, found), lambda: listed])
@@ -156,9 +156,7 @@ def _stamped(ctx: Context, found: Access) -> Test:
     """The test of an access by stamps."""
     stamping = _stamping(ctx, found)
     passes = stamping.passes if stamping is not None else _fails
-    listed = found.space == "shared" and found.kind in (lib.PE_READ, lib.PE_WRITE) and not found.strong and ctx.sites_last
-    listed = listed and found.size in WHOLE_WORDS
-    site = _pattern_site(ctx, found) if listed else None
+    site = _site_if_listed(ctx, found)
     if site is None:
         return passes
     claims = stamping is not None and _may_be_claimed(ctx, found)
@@ -169,6 +167,12 @@ def _stamped(ctx: Context, found: Access) -> Test:
         span = None if found.safe else found.span
         return partial(Listing(ctx, found, site, span, claims).passes, passes)
     return lambda: ctx.when(together, lambda: ["true"], lambda: [passes()], ["i1"], likely=True)[0]
+
+
+def _site_if_listed(ctx: Context, found: Access) -> str | None:
+    """What is constant about an access that may be listed; None if it may not."""
+    listed = found.space == "shared" and found.kind in (lib.PE_READ, lib.PE_WRITE) and not found.strong and ctx.sites_last
+    return _pattern_site(ctx, found) if listed and found.size in WHOLE_WORDS else None
 
 
 def _may_be_claimed(ctx: Context, found: Access) -> bool:
