@@ -3,7 +3,7 @@
     python -m tests.support.sanitize [address|thread] [--only PART...]
 
 Each file of tests has a process of its own, so that a report, which ends the process, does not hide those of other files;
-``--only`` picks the files whose names have one of the parts.  Exits with 1 if there was any report or failure.
+``--only`` picks the files whose paths have one of the parts.  Exits with 1 if there was any report or failure.
 
 A copy of the project is built in a temporary folder; the interpreter itself is not instrumented, so the sanitizer's
 library is preloaded.  Tests that start processes of their own or trap on purpose in ways the tools report are left out.
@@ -97,7 +97,11 @@ def environment(folder: Path, kind: str) -> dict[str, str]:
 
 def chosen(folder: Path, parts: list[str]) -> list[Path]:
     files = sorted(path for path in (folder / "tests").rglob("test_*.py") if path.name.startswith(SUITES))
-    return [path for path in files if not parts or any(part in path.name for part in parts)]
+    return [path for path in files if not parts or any(has(path, folder, part) for part in parts)]
+
+
+def has(path: Path, folder: Path, part: str) -> bool:
+    return part in path.relative_to(folder).as_posix()
 
 
 def test(folder: Path, kind: str, parts: list[str]) -> list[str]:
@@ -117,8 +121,11 @@ def test(folder: Path, kind: str, parts: list[str]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", nargs="?", choices=FLAGS, help="both if none is named")
-    parser.add_argument("--only", nargs="+", default=[], metavar="PART", help="of the names of test files")
+    parser.add_argument("--only", nargs="+", default=[], metavar="PART", help="of the paths of test files")
     options = parser.parse_args()
+    for part in options.only:
+        if not any(has(path, ROOT, part) for path in chosen(ROOT, [])):
+            parser.error(f"--only: no file of tests that run under sanitizers has {part!r} in its path")
     bad = []
     for kind in [options.kind] if options.kind else FLAGS:
         with tempfile.TemporaryDirectory() as name:
