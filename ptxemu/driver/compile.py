@@ -88,7 +88,7 @@ def assemble(kernels: Sequence[Lowered], cpu: str | None, effort: jit.Effort) ->
     code = jit.compile_object(kernels[-1].text, cpu, effort)
     frame = largest_frame(code)
     return [
-        KernelCode(code, made.symbol, not made.threaded, replace(made.facts, frame_bytes=frame), llvmlite.__version__)
+        KernelCode(code, made.symbol, made.final, replace(made.facts, frame_bytes=frame), llvmlite.__version__)
         for made in kernels
     ]
 

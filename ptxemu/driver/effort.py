@@ -25,6 +25,9 @@ STANDARD = 0.12
 GREATEST = 10.0
 """Seconds: above, registers are allocated block by block; what goes on longer grows with the square of the kernel."""
 
+LONGEST = 60.0
+"""Seconds: above, what is made quickly is the best code. LLVM would take minutes and gigabytes."""
+
 SIZE = 4  # machine instructions that an operation on 32 lanes becomes whose lowering states no size
 BRANCH = 25  # instructions that choose the lanes and the block that come next
 TARGET = 10  # more, for each target of a computed branch

@@ -15,7 +15,7 @@ from ptxemu.analysis.survivors import Survivors
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.device.code import Facts
 from ptxemu.driver import jit
-from ptxemu.driver.effort import FIRST_LAUNCH, Cost, cost_of
+from ptxemu.driver.effort import FIRST_LAUNCH, LONGEST, Cost, cost_of
 from ptxemu.driver.pipeline import Bodies, Hook, analyse
 from ptxemu.driver.requirements import require_local
 from ptxemu.ir.distributed import are_ranked
@@ -65,8 +65,8 @@ class Options(Struct, frozen=True):
 class Lowered(Struct, frozen=True):
     """One kernel as LLVM IR, whose symbol stands in a unit, and what a launch must know of it.
 
-    ``cost``: what the best code would cost; ``threaded``: it is not the best; ``independent``: it has the scheme for lanes that
-    wait for each other.
+    ``cost``: what the best code would cost; ``threaded``: it is not that; ``independent``: it has the scheme for lanes that wait
+    for each other.
     """
 
     unit: Unit
@@ -75,6 +75,11 @@ class Lowered(Struct, frozen=True):
     cost: Cost
     threaded: bool
     independent: bool
+
+    @property
+    def final(self) -> bool:
+        """Whether no other code is made of it."""
+        return not self.threaded or self.cost.best > LONGEST
 
     @property
     def text(self) -> str:
@@ -142,14 +147,14 @@ def _symbols(count: int, others: int) -> list[str]:
 
 
 def _scheme(bodies: Bodies, options: Options, threaded: bool | None, after: Hook | None) -> Scheme:
-    """Threaded as asked for, or, for None, if the best code would take too long."""
+    """Threaded if asked for, or if the best code would take too long: for None, longer than a first launch may."""
     graphs, observed = bodies.graphs, options.observed
-    cost = cost_of(graphs)
-    chosen = cost.best > FIRST_LAUNCH if threaded is None else threaded
+    cost, longest = cost_of(graphs), FIRST_LAUNCH if threaded is None else LONGEST
+    chosen = bool(threaded) or cost.best > longest
     shapes, independent = analyse(bodies, after, corrections=not chosen)
     if independent:
         cost = cost_of(graphs)  # there are more blocks now
-        if threaded is None and not chosen and cost.best > FIRST_LAUNCH:
+        if not chosen and cost.best > longest:
             chosen = True
             shapes = [Uniformity(graph, bodies.variant, graph is graphs[0], corrections=False) for graph in graphs]
     if not chosen and observed != "all":
