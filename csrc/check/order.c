@@ -189,6 +189,7 @@ static block *new_block(pe_order *order) {
   block *b = calloc(1, sizeof *b);
   if (!b) return NULL;
   b->share = 1;
+  b->log.turn = PE_TURN; /* in which nothing has been listed */
   pthread_mutex_lock(&order->mutex);
   b->next = order->blocks;
   order->blocks = b;

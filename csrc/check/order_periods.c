@@ -12,7 +12,6 @@ pe_period *pe_period_of(const pe_order *order, uint32_t number) {
 }
 
 enum { MOST_AT_ONCE = 16 };
-_Static_assert(PE_SEGMENT % MOST_AT_ONCE == 0, "those that are taken at once may be in one segment");
 
 /* With the mutex held: the segment of the next period; NULL: there is no memory. */
 static pe_period *next_segment(pe_order *order) {

@@ -100,7 +100,7 @@ static bool is_listed(pe_order_block *b, const pe_warp *w, const pe_pattern_site
 bool pe_race_claim(const pe_warp *w, const pe_pattern_site *site, uint32_t number, uint32_t mask, uint64_t base) {
   pe_order_block *b = pe_order_block_of(w);
   if (!mask || is_listed(b, w, site, number, mask, base)) return true;
-  pe_race_log_end(
-      &b->log); /* lines may have claims that reads would not look for any more, whether this access leaves stamps or not */
+  /* Lines may have claims that reads would not look for any more, whether this access leaves stamps or not. */
+  pe_race_log_end(&b->log);
   return false;
 }

@@ -18,6 +18,8 @@ static uint64_t who(const pe_pattern_site *site, uint32_t warp) {
   return (uint64_t)(uintptr_t)site | (uint64_t)warp << PE_FORESEEN_WARP_AT;
 }
 
+static uint32_t turn_of(const pe_order_block *b) { return b->turns % KNOWN_TURNS; }
+
 /* Nobody makes one that may race with itself, which depends on its lanes. */
 static pe_foreseen seen(const pe_logged *access) {
   const pe_pattern_site *site = pe_logged_sites(access);
@@ -43,7 +45,7 @@ static bool expect(pe_shared_log *log, const pe_foreseen *first, const pe_forese
 
 bool pe_foresight_begin(pe_order_block *b, const pe_warp *w, const pe_pattern_site *site, uint64_t base) {
   pe_shared_log *log = &b->log;
-  uint32_t turn = b->turns % KNOWN_TURNS;
+  uint32_t turn = turn_of(b);
   if (!b->foresight) return false;
   const pe_foreseen *next = b->foresight->turn[turn], *end = next + b->foresight->count[turn];
   for (uint64_t i = 0; i < log->count && next; i++) {
@@ -75,7 +77,7 @@ static void keep(pe_order *order, pe_order_block *b) {
   const pe_shared_log *log = &b->log;
   bool claimed = log->wrote == log->turn && log->exact < log->turn;
   if (!claimed || log->foreseen || log->count > MOST_EXPECTED || !has_memory(order, b)) return;
-  uint32_t turn = b->turns % KNOWN_TURNS;
+  uint32_t turn = turn_of(b);
   for (uint64_t i = 0; i < log->count; i++) b->foresight->turn[turn][i] = seen(&log->accesses[i]);
   b->foresight->count[turn] = (uint32_t)log->count;
 }
@@ -83,7 +85,7 @@ static void keep(pe_order *order, pe_order_block *b) {
 void pe_foresight_ahead(pe_order_block *b) {
   pe_shared_log *log = &b->log;
   pe_foresight *known = b->foresight;
-  uint32_t turn = b->turns % KNOWN_TURNS;
+  uint32_t turn = turn_of(b);
   if (!known || log->exact >= log->turn) return;
   if (known->fails[turn]) {
     known->fails[turn]--;
@@ -99,8 +101,8 @@ void pe_foresight_turn(pe_order *order, pe_order_block *b) {
   pe_shared_log *log = &b->log;
   bool fails = log->wrote == log->turn && log->exact >= log->turn;
   keep(order, b);
-  if (fails && has_memory(order, b)) b->foresight->fails[b->turns % KNOWN_TURNS] = PATIENCE;
-  if (b->foresight) b->foresight->came[b->turns % KNOWN_TURNS] = log->foreseen && log->count;
+  if (fails && has_memory(order, b)) b->foresight->fails[turn_of(b)] = PATIENCE;
+  if (b->foresight) b->foresight->came[turn_of(b)] = log->foreseen && log->count;
   log->count = log->foreseen = 0;
   log->turn += PE_TURN;
   b->turns++;

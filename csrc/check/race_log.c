@@ -10,10 +10,7 @@
 _Static_assert(offsetof(pe_order_block, log) == PE_MAX_WARPS * sizeof(pe_stamping), "compiled code finds it there");
 
 void pe_race_log_begin(pe_order *order, pe_order_block *b) {
-  if (b->log.turn)
-    pe_foresight_turn(order, b);
-  else
-    b->log.turn = PE_TURN;
+  pe_foresight_turn(order, b);
   b->turns = 0;
   b->log.exact = b->clustered ? UINT64_MAX : 0;
   b->log.written = b->log.strong = b->log.read =

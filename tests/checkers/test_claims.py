@@ -151,6 +151,17 @@ def apart(races: set[tuple[int, int]]) -> set[tuple[int, int]]:
     return {(later, earlier) for later, earlier in races if later == earlier or (later, later) not in races}
 
 
+def truly_race(steps: list[Step], one: int, other: int) -> bool:
+    """Whether two threads of a block come to one word without a barrier between, and one writes."""
+    between = [step.place for step in steps[min(one, other) : max(one, other)]]
+    if "" in between or not (steps[one].writes or steps[other].writes) or not steps[one].blocks & steps[other].blocks:
+        return False
+    words = [
+        {(INDEXES[step.place](t) + step.offset, t) for t in range(step.first, step.end)} for step in (steps[one], steps[other])
+    ]
+    return any(word == place and thread != beside for word, thread in words[0] for place, beside in words[1])
+
+
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(96))
 def test_what_is_told(device: ptxemu.Device, seed: int) -> None:
@@ -163,6 +174,7 @@ def test_what_is_told(device: ptxemu.Device, seed: int) -> None:
         (at[one.lines[-1].location.line - start], at[one.other.lines[-1].location.line - start]) for one in seen if one.other
     }
     assert apart(places) == apart(expected(steps))
+    assert all(truly_race(steps, *pair) for pair in places)
 
 
 # What the second of two blocks of two warps does in place of the first.

@@ -15,7 +15,7 @@ import pytest
 import ptxemu
 from ptxemu.device.frames import SMALL, largest_frame
 from ptxemu.driver import compile, jit, lowering
-from ptxemu.driver.effort import FAST
+from ptxemu.driver.effort import FAST, LONGEST, cost_of
 from ptxemu.driver.pipeline import VERIFY_VARIABLE
 from ptxemu.lower.core.journal import Journal, Noted
 from ptxemu.lower.core.scratch import bytes_of
@@ -271,8 +271,9 @@ def test_state_machine() -> None:
 
 def nested(depth: int) -> str:
     """Loops in loops, each of which changes all the registers of those inside; lanes leave them in different rounds."""
-    heads = "mov.u32 %r10, %laneid;\n" + "".join(f"A{i}: add.u32 %r{10 + i}, %r{10 + i}, 1;\n" for i in range(depth))
-    tails = "".join(f"setp.lt.u32 %p1, %r{10 + i}, 2; @%p1 bra A{i};\n" for i in reversed(range(depth)))
+    places = [f"%r{10 + i % 54}" for i in range(depth)]
+    heads = "mov.u32 %r10, %laneid;\n" + "".join(f"A{i}: add.u32 {place}, {place}, 1;\n" for i, place in enumerate(places))
+    tails = "".join(f"setp.lt.u32 %p1, {places[i]}, 2; @%p1 bra A{i};\n" for i in reversed(range(depth)))
     return kernel(f"ld.param.u64 %rd0, [out];\n{heads}{tails}st.global.u32 [%rd0], %r10; ret;", ".param .u64 out")
 
 
@@ -283,6 +284,14 @@ def test_values_that_leave_loops_are_not_handed_over() -> None:
     phis = sum(len(block.phis) for block in bodies.graphs[0].blocks)
     text = lowering.lower_bodies(bodies, compile.Options(), threaded=True).text
     assert phis > 1600 and len(text) < 80 * phis
+
+
+def test_what_llvm_would_take_minutes_for_has_quick_code_alone() -> None:
+    module = compile.front(nested(280))
+    assert cost_of(compile.prepare(module, module.functions["k"], "row").graphs).best > LONGEST
+    fast, best = (compile.kernel(module, "k", compile.Options(tier=tier)) for tier in ("fast", "best"))
+    assert best.final
+    assert fast == best
 
 
 def called_functions(work: Callable[[], object]) -> int:

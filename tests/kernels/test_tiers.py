@@ -116,22 +116,6 @@ def test_what_would_take_the_generator_longest_is_generated_fast(monkeypatch):
     assert efforts == [2, 0, 2]
 
 
-def loops_in_loops(depth: int, registers: int) -> str:
-    """All of whose registers change in each loop, so that they live in all of them."""
-    heads = [f"A{n}: add.u32 %r{n % registers + 1}, %r{n % registers + 1}, 1;" for n in range(depth)]
-    ends = [f"setp.lt.u32 %p1, %r{n % registers + 1}, %r0; @%p1 bra A{n};" for n in reversed(range(depth))]
-    return f"""{HEAD}.visible .entry k(.param .u64 a) {{ .reg .pred %p<2>; .reg .b32 %r<{registers + 1}>; .reg .b64 %rd<2>;
-    ld.param.u64 %rd1, [a]; mov.u32 %r0, %tid.x; {" ".join(heads)} {" ".join(ends)} st.global.u32 [%rd1], %r1; ret; }}"""
-
-
-def test_what_llvm_would_take_minutes_for_has_quick_code_alone():
-    module = compile.front(loops_in_loops(220, 98))
-    assert cost_of(compile.prepare(module, module.entries[0], "row").graphs).best > effort.LONGEST
-    fast, best = (compile.kernel(module, "k", compile.Options(tier=tier)) for tier in ("fast", "best"))
-    assert best.final
-    assert fast == best
-
-
 def test_nothing_is_asked_for_a_kernel_that_is_launched_once(requests):
     first = program(LARGE, "auto")
     first.load("k", BLOCK)

@@ -93,7 +93,7 @@ def unseen(ctx: Context, found: Sequence[Access]) -> list[str]:
 
 def _passes_listed(ctx: Context, found: Access) -> str:
     """i1: nobody need be told of an access, without a look at stamps, as it is listed together with others."""
-    listed = _listed_together(ctx, found) if _site_if_listed(ctx, found) is not None else None
+    listed = _listed_together(ctx, found) if _may_be_listed(ctx, found) else None
     if listed is None:
         return "false"
     return _passes(ctx, [*_tests_of_places(ctx, found), lambda: listed])
@@ -156,8 +156,7 @@ def _stamped(ctx: Context, found: Access) -> Test:
     """The test of an access by stamps."""
     stamping = _stamping(ctx, found)
     passes = stamping.passes if stamping is not None else _fails
-    site = _site_if_listed(ctx, found)
-    if site is None:
+    if not _may_be_listed(ctx, found):
         return passes
     claims = stamping is not None and _may_be_claimed(ctx, found)
     if not claims and found.kind != lib.PE_READ:
@@ -165,14 +164,13 @@ def _stamped(ctx: Context, found: Access) -> Test:
     together = _listed_together(ctx, found)
     if together is None:
         span = None if found.safe else found.span
-        return partial(Listing(ctx, found, site, span, claims).passes, passes)
+        return partial(Listing(ctx, found, _pattern_site(ctx, found), span, claims).passes, passes)
     return lambda: ctx.when(together, lambda: ["true"], lambda: [passes()], ["i1"], likely=True)[0]
 
 
-def _site_if_listed(ctx: Context, found: Access) -> str | None:
-    """What is constant about an access that may be listed; None if it may not."""
+def _may_be_listed(ctx: Context, found: Access) -> bool:
     listed = found.space == "shared" and found.kind in (lib.PE_READ, lib.PE_WRITE) and not found.strong and ctx.sites_last
-    return _pattern_site(ctx, found) if listed and found.size in WHOLE_WORDS else None
+    return listed and found.size in WHOLE_WORDS and _is_pattern(ctx, found)
 
 
 def _may_be_claimed(ctx: Context, found: Access) -> bool:
@@ -219,10 +217,10 @@ def _fails() -> str:
 def _told(ctx: Context, found: Access, values: Values) -> str:
     """The lanes that go on, as the runtime says."""
     stored = values() if tells_order(ctx.unit.observed) else "null"
-    site = _pattern_site(ctx, found)
-    if site is None:
+    if not _is_pattern(ctx, found):
         return _told_each(ctx, found, stored)
     assert found.shape is not None
+    site = _pattern_site(ctx, found)
 
     def together() -> list[str]:
         mask = ("i32", ctx.bits_of(found.mask))
@@ -235,12 +233,15 @@ def _told(ctx: Context, found: Access, values: Values) -> str:
     return ctx.when(ctx.wrapped(), each, together, [f"i{LANES}"], likely=False)[0] if found.shape.widenings else together()[0]
 
 
-def _pattern_site(ctx: Context, found: Access) -> str | None:
-    """What is constant about a pattern; None if it is none."""
+def _is_pattern(ctx: Context, found: Access) -> bool:
+    """Whether observers can be told of an access as a pattern of lanes."""
     if found.shape is None or found.bytes is None or found.size not in (*PARTS_OF_WORDS, *WHOLE_WORDS) or ctx.checking:
-        return None
-    if is_half(found.address.base, found.space):
-        return None
+        return False
+    return not is_half(found.address.base, found.space)
+
+
+def _pattern_site(ctx: Context, found: Access) -> str:
+    """What is constant about it."""
     return ctx.site(found.op, PATTERN_SITE, **_pattern_fields(ctx, found))
 
 
