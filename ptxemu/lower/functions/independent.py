@@ -26,7 +26,8 @@ from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.literals import array
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.functions import computed
-from ptxemu.lower.functions.function import FunctionBuilder, lower
+from ptxemu.lower.functions.function import FunctionBuilder
+from ptxemu.lower.functions.one_op import lower
 from ptxemu.passes.internal import BARRIER_LEAVE
 
 WAITING_LANES = """define internal i32 @waiting.lanes(ptr %base, ptr %offsets, i32 %count) noinline nounwind {

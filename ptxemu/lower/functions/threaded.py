@@ -21,8 +21,9 @@ from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout, align_up
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.functions.control_steps import CURRENT, NOWHERE, OTHER, ROUTINES, TAKEN
-from ptxemu.lower.functions.function import FunctionBuilder, lower
+from ptxemu.lower.functions.function import FunctionBuilder
 from ptxemu.lower.functions.homes import Homes, same_values
+from ptxemu.lower.functions.one_op import lower
 from ptxemu.lower.functions.routines import PROTOTYPE
 from ptxemu.lower.functions.steps import PLACE, REGISTERS, FrameContext, Steps, Way
 from ptxemu.passes.internal import ARGUMENTS, COPY_BACK, COPY_OUT, ENTER, RESULTS
