@@ -21,7 +21,7 @@ ALLOWED = {
     "lower/control/warp.py": (1, "writes one of its results for two callers"),
     "lower/core/context.py": (2, "writes the results of any instruction"),
     "lower/core/emit.py": (1, "the type of a source of any elementwise instruction"),
-    "lower/functions/function.py": (2, "reads the sources of any elementwise instruction; any widening"),
+    "lower/functions/one_op.py": (2, "reads the sources of any elementwise instruction; any widening"),
     "passes/marshal.py": (1, "replaces the last source"),
     "passes/params.py": (1, "replaces the first source"),
 }

@@ -171,7 +171,7 @@ def whole(ctx: Context, emitter: Emitter, half: str, space: str) -> str:
     return emitter.bin("add", "i64", start, emitter.cast("sext", "i32", distance, "i64"))
 
 
-def _extended(ctx: Context, emitter: Emitter, value: str, kind: ScalarType, space: str) -> str:
+def extended(ctx: Context, emitter: Emitter, value: str, kind: ScalarType, space: str) -> str:
     """What a register holds, as a 64-bit address."""
     if kind is B32 and space in STARTS:
         return whole(ctx, emitter, value, space)
@@ -183,7 +183,7 @@ def _extended(ctx: Context, emitter: Emitter, value: str, kind: ScalarType, spac
 def scalar_base(ctx: Context, base: Reg, space: str) -> str:
     """A uniform or pattern base register as a 64-bit address."""
     kind = B64 if base.type.bits == 64 else B32
-    return _extended(ctx, ctx.scalar, ctx.scalar_of(base, kind), kind, space)
+    return extended(ctx, ctx.scalar, ctx.scalar_of(base, kind), kind, space)
 
 
 def _computed(ctx: Context, op: Op, address: Addr, shape: Shape | None, space: str) -> tuple[str, str]:
@@ -198,7 +198,7 @@ def _computed(ctx: Context, op: Op, address: Addr, shape: Shape | None, space: s
     if address.offset:
         base = emitter.bin("add", kind.llvm, base, emitter.int(kind.bits, address.offset))
     narrow = kind is B32 and shape is None and not ctx.unit.ranked
-    return _extended(ctx, emitter, base, kind, space), base if narrow else ""
+    return extended(ctx, emitter, base, kind, space), base if narrow else ""
 
 
 def group_addresses(ctx: Context, address: Addr, space: str) -> list[str]:
@@ -208,7 +208,7 @@ def group_addresses(ctx: Context, address: Addr, space: str) -> list[str]:
     bases = bases_of(ctx, address.base, kind)
     if address.offset:
         bases = [ctx.scalar.bin("add", kind.llvm, base, ctx.scalar.int(kind.bits, address.offset)) for base in bases]
-    return [_extended(ctx, ctx.scalar, base, kind, space) for base in bases]
+    return [extended(ctx, ctx.scalar, base, kind, space) for base in bases]
 
 
 def symbol_address(ctx: Context, symbol: SymRef, offset: int) -> str:
@@ -434,7 +434,7 @@ def _lanes_of(ctx: Context, address: Addr, space: str) -> str:
     value = ctx.vector_of(address.base, kind)
     if address.offset:
         value = ctx.vector.bin("add", kind.llvm, value, ctx.vector.int(kind.bits, address.offset))
-    return _extended(ctx, ctx.vector, value, kind, space)
+    return extended(ctx, ctx.vector, value, kind, space)
 
 
 def operand_addresses(ctx: Context, address: Addr, space: str) -> str:

@@ -6,7 +6,7 @@ the slots into SSA form again, which also repairs dominance after linearization.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ptxemu.analysis.runs import Runs, expected_of
@@ -19,13 +19,13 @@ from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.core.float_bits import canonical, flush
 from ptxemu.lower.core.grouped import array_of, array_type, bases_of, lanes_of
 from ptxemu.lower.core.journal import Journal, Noted
-from ptxemu.lower.core.known import Lines, Pairs, Reach, SharedAccesses
+from ptxemu.lower.core.known import Lines, Pairs, Reach, SharedAccesses, SureTrips
 from ptxemu.lower.core.lane_emitter import LaneEmitter
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.literals import literal, offsets_literal
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.masks import expanded
-from ptxemu.lower.core.scratch import Scratch, bytes_of
+from ptxemu.lower.core.scratch import Scratch, area, bytes_of
 from ptxemu.lower.core.site import Value, site_literal, site_type
 
 WORD = f"<{LANES} x i64>"
@@ -89,7 +89,7 @@ class Context:
         self.returned: str | None = None  # the slot of the lanes that have returned from it
         self.widenings: dict[Op, int] = {}  # the numbers of their slots
         self.corrections = ""  # where the slots are: 64 bits each, which the runtime writes once a widening has wrapped
-        self.trusted: set[Op] = set()  # accesses that a test of their whole segment has covered
+        self.trusted: Collection[Op] = ()  # accesses that a test of their whole segment has covered
         self.reaches: dict[Reg, Reach] = {}  # what is known of memory at addresses in code of one lane, by their registers
         self.fenceless = False  # nothing releases what threads have done by atomics of shared memory (analysis/sums.py)
         self.strays: frozenset[Op] | None = None  # if nobody can tell when what atomics add comes to memory (analysis/sums.py)
@@ -97,6 +97,7 @@ class Context:
         self.held: Mapping[Reg, Lines] = {}  # in a loop, lines of the cache, by registers that hold where lanes are
         self.hulls: dict[tuple[Reg, str, int, int], tuple[int, int]] = {}  # of accesses that one test covers (runs.py)
         self.shared_accesses = SharedAccesses()
+        self.sure = SureTrips()
         self.checking = False  # in the version of a segment that runs when that test has failed
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)
         self.canonical: Noted[tuple[Reg, bool], str] = self.journal.dictionary()
@@ -132,9 +133,9 @@ class Context:
     def all_allocas(self) -> list[str]:
         """The allocas of the function, whose first block they begin."""
         areas = [
-            *_area("%calls", self.call_bytes),
-            *_area(self.slot_block, self.slots_needed * 4 * LANES),
-            *_area(self.scratch.name, self.scratch.needed),
+            *area("%calls", self.call_bytes),
+            *area(self.slot_block, self.slots_needed * 4 * LANES),
+            *area(self.scratch.name, self.scratch.needed),
         ]
         return areas + self.allocas
 
@@ -579,13 +580,6 @@ class Context:
         if key not in self.stored:
             self.stored[key] = self.spill(t, value)
         return self.stored[key]
-
-
-def _area(name: str, size: int) -> list[str]:
-    """A part of the frame that many ops use. LLVM looks through all uses of an alloca whenever one of them goes, so
-    it is not to see that this is one."""
-    area = f"  {name}.area = alloca [{size} x i8], align 64"
-    return [area, f'  {name} = call ptr asm "", "=r,0"(ptr {name}.area)'] if size else []
 
 
 def keep_in_memory(slot: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -75,3 +75,11 @@ class SharedAccesses(Struct):
 
     families: Mapping[Reg, Family] = {}
     together: Mapping[Op, Together] = {}
+
+
+class SureTrips(Struct, frozen=True):
+    """In trips of a loop that are run without tests (functions/sure_trips.py): widenings that do not wrap, and by how many bytes
+    addresses go on in a trip, as i64, by the names of their bases."""
+
+    exact: Collection[Op] = ()
+    steps: Mapping[str, str] = {}

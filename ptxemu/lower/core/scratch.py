@@ -45,3 +45,10 @@ def bytes_of(type: str) -> int:
     match = re.fullmatch(r"(?:[<\[](\d+) x )?(\w+)[>\]]?", type)
     assert match is not None, type
     return (int(match[1] or 1) * width(match[2]) + 7) // 8
+
+
+def area(name: str, size: int) -> list[str]:
+    """A part of the frame that many ops use. LLVM looks through all uses of an alloca whenever one of them goes, so
+    it is not to see that this is one."""
+    area = f"  {name}.area = alloca [{size} x i8], align 64"
+    return [area, f'  {name} = call ptr asm "", "=r,0"(ptr {name}.area)'] if size else []

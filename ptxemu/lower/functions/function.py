@@ -28,7 +28,7 @@ from ptxemu.lower.core.masks import expanded
 from ptxemu.lower.core.runs import hulls_of
 from ptxemu.lower.core.segments import Segment, cut, escaping, test
 from ptxemu.lower.core.stamps import leave_ways
-from ptxemu.lower.functions import arms, computed, exits, lane_ahead
+from ptxemu.lower.functions import arms, computed, exits, lane_ahead, sure_trips
 from ptxemu.lower.functions.lane_loops import LaneLoopWriter, lane_loops, lane_shape
 from ptxemu.lower.functions.one_op import is_widening, lower
 from ptxemu.lower.functions.routines import PROTOTYPE, finish
@@ -66,6 +66,7 @@ class FunctionBuilder:
         self.turns: Collection[Loop] = ()  # in which warps give way
         self.walks: dict[Block, Walk] = {}  # by the blocks before them
         self.lines: dict[Loop | None, dict[Reg, Lines]] = {}  # that lanes hold in loops
+        self.sure: dict[Block, sure_trips.Sure] = {}  # loops with trips that need no tests, by their headers
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
         return Context(uniformity, layout, unit)
@@ -233,11 +234,28 @@ class FunctionBuilder:
             self._test(block)
         self.ctx.start(self.name(block))
         self.ctx.forget()
-        self.ctx.in_loop = block in self.linear.structure.loops
+        self._enter(block)
+        if (found := self._sure_loop(block)) is not None:
+            self.sure[block] = found
+            sure_trips.write(self, block, found)
+            self.ctx.forget()
         self._load_mask(block)
-        self.ctx.held = self.lines.get(self.linear.structure.loops.get(block), {})
         if block in self.walks:
             self.lines[self.walks[block].loop] = begin(self.ctx, self.walks[block])
+
+    def _enter(self, block: Block) -> None:
+        """What it means for accesses where a block is."""
+        self.ctx.in_loop = block in self.linear.structure.loops
+        self.ctx.held = self.lines.get(self.linear.structure.loops.get(block), {})
+
+    def _sure_loop(self, block: Block) -> sure_trips.Sure | None:
+        """The loop that a block begins, if it has trips that need no tests."""
+        loop = self.linear.structure.loops.get(block)
+        if loop is None or loop.header is not block or self.ctx.unit.observed or block in self.lane_loops:
+            return None
+        if loop in self.lines or not self.graph.spins.isdisjoint(loop.blocks):
+            return None
+        return sure_trips.sure_loop(self.ctx, loop)
 
     def _block(self, block: Block) -> None:
         self._begin(block)
@@ -246,10 +264,14 @@ class FunctionBuilder:
 
     def _fill(self, block: Block) -> None:
         """The phis and the ops of a block."""
+        self.take_phis(block)
+        self.ops(block)
+
+    def take_phis(self, block: Block) -> None:
+        """What a block begins with."""
         ctx = self.ctx
         for phi in block.phis:
             ctx.bind(phi.dst, ctx.inst(f"load {ctx.full_type(phi.dst)}, ptr {self.phis[phi]}, align 64"))
-        self.ops(block)
 
     def ops(self, block: Block) -> None:
         """What the lanes that are on execute in a block."""
@@ -270,34 +292,34 @@ class FunctionBuilder:
         """The ops of a segment: as they are, or in a version without tests and one with the runtime's checks."""
         ctx = self.ctx
 
-        def version() -> list[str]:
-            ctx.pairs = pairs_of(ctx, segment.ops)
-            ctx.hulls = hulls_of(ctx, segment.ops)
-            ctx.shared_accesses.together = listed_together(ctx, segment.ops)
-            for op in segment.ops:
-                lower(ctx, op)
-                if op in self.leads and not ctx.checking:
-                    lane_ahead.ask(ctx, self.leads[op], self.limits[op], lower)
+        def version(trusted: Collection[Op] = (), checking: bool = False) -> list[str]:
+            self._version(segment, trusted, checking)
             return []
 
         if not segment.versioned:
             version()
             return
-
-        def trusted() -> list[str]:
-            ctx.trusted = segment.trusted
-            version()
-            ctx.trusted = set()
-            return []
-
-        def checked() -> list[str]:
-            ctx.checking = True
-            version()
-            ctx.checking = False
-            return []
-
         each_tested = any(base in ctx.reaches for _, base in segment.groups)
-        ctx.when(test(ctx, segment), trusted, version if each_tested else checked, [], likely=True)
+        rest = partial(version, checking=not each_tested)
+        ctx.when(test(ctx, segment), partial(version, segment.trusted), rest, [], likely=True)
+
+    def _version(self, segment: Segment, trusted: Collection[Op], checking: bool = False) -> None:
+        """The ops of a segment: accesses that are known to be in memory; and whether the runtime checks the others."""
+        ctx = self.ctx
+        ctx.pairs = pairs_of(ctx, segment.ops)
+        ctx.hulls = hulls_of(ctx, segment.ops)
+        ctx.shared_accesses.together = listed_together(ctx, segment.ops)
+        ctx.trusted, ctx.checking = trusted, checking
+        for op in segment.ops:
+            lower(ctx, op)
+            if op in self.leads and not ctx.checking:
+                lane_ahead.ask(ctx, self.leads[op], self.limits[op], lower)
+        ctx.trusted, ctx.checking = (), False
+
+    def trusting(self, block: Block, trusted: Collection[Op]) -> None:
+        """The ops of a block, of whose accesses some are known to be in memory."""
+        for segment in self.segments[block]:
+            self._version(segment, trusted)
 
     def _test(self, block: Block) -> None:
         """The entry for lanes that may or may not be waiting: pass by if there are none."""
@@ -319,6 +341,11 @@ class FunctionBuilder:
         ctx.active = ctx.inst(f"load {MASK}, ptr {self.waiting[block]}, align 4")
         ctx.stmt(f"store {MASK} {ctx.active}, ptr {self.running[block]}, align 64")
         ctx.stmt(f"store {MASK} zeroinitializer, ptr {self.waiting[block]}, align 4")
+
+    def arriving(self, block: Block) -> str:
+        """The slot of the lanes that are about to run a block."""
+        home = self.mask_home[block]
+        return self.waiting[block] if home is block else self.running[home]
 
     # -- edges
 
@@ -444,7 +471,20 @@ class FunctionBuilder:
         # When no lane reaches the latch its test has already gone on to what waits after the loop.
 
     def _again(self, latch: Block) -> None:
-        self.ctx.jump(self.name(latch.succs[0]))
+        self.ctx.jump(self._next_trip(latch))
+
+    def _next_trip(self, latch: Block) -> str:
+        """The label at which the next trip of a loop begins. Where not all trips are sure, none of those to come is."""
+        header = latch.succs[0]
+        return self.name(header) + (".care" if header in self.sure else "")
+
+    def leave(self, block: Block) -> None:
+        """The end of a block that ran with all lanes that were about to run it."""
+        self._load_mask(block)
+        self._terminate(block)
+
+    def after_trips(self, latch: Block) -> None:
+        """Some trips of a loop are over."""
 
 
 def _returns(block: Block) -> bool:

@@ -220,8 +220,8 @@ class LoopedBuilder(FunctionBuilder):
         self.record = -(-len(self.ctx.widenings) * bytes_of("i64") // records.ALIGN) * records.ALIGN
         return self.ctx.once("corrections", records.at(0))
 
-    def _begin(self, block: Block) -> None:
-        super()._begin(block)
+    def _enter(self, block: Block) -> None:
+        super()._enter(block)
         self.ctx.in_strides = any(block in loop.blocks for loop in self.asking)
         self.ctx.by_trips = any(block in loop.blocks for loop in self.by_trips)
 
@@ -251,12 +251,17 @@ class LoopedBuilder(FunctionBuilder):
         trips = ctx.scalar.bin("add", "i32", ctx.inst("load i32, ptr %trips, align 4"), "1")
         ctx.stmt(f"store i32 {trips}, ptr %trips, align 4")
         enough = ctx.scalar.icmp("eq", "i32", trips, str(TRIPS))
-        ctx.stmt(f"br i1 {enough}, label %{rest}, label %{self.name(latch.succs[0])}")
+        ctx.stmt(f"br i1 {enough}, label %{rest}, label %{self._next_trip(latch)}")
         ctx.start(rest)
-        if self.held:
-            ctx.stmt("store i32 1, ptr %behind, align 4")
-        self._give_way(latch, IN_LOOPS + len(self.resumed))
+        self.after_trips(latch)
         super()._again(latch)
+
+    def after_trips(self, latch: Block) -> None:
+        """In a loop with strides, the other warps have their turn."""
+        if latch in self.survivors.loops:
+            if self.held:
+                self.ctx.stmt("store i32 1, ptr %behind, align 4")
+            self._give_way(latch, IN_LOOPS + len(self.resumed))
 
     def _give_way(self, point: Point, number: int) -> None:
         """The turn of the next warp; goes on when that of this one comes again."""

@@ -102,6 +102,8 @@ def is_widening(ctx: Context, op: Op) -> bool:
 
 def _note_wrap(ctx: Context, op: Op) -> None:
     """Test whether widening the source of ``op`` wraps in some lane; if so keep each lane's correction."""
+    if op in ctx.sure.exact:
+        return
     kind = op.src_types[0]
     assert kind is not None
     bases, shape = _widened(ctx, op, kind)

@@ -31,7 +31,7 @@ def prefetch(ctx: Context, key: str, pointer: str, bytes: int) -> None:
 
     def emit() -> str:
         if ctx.in_strides:
-            ask(ctx, _later(ctx, pointer), range(0, bytes, LINE), NEAR)
+            ask(ctx, _later(ctx, key, pointer), range(0, bytes, LINE), NEAR)
         elif ctx.by_trips:
             ask(ctx, _next_trip(ctx, pointer), range(0, bytes, LINE))
         else:
@@ -41,8 +41,11 @@ def prefetch(ctx: Context, key: str, pointer: str, bytes: int) -> None:
     ctx.kept(f"ahead {key}", emit)
 
 
-def _later(ctx: Context, pointer: str) -> str:
-    """Where a pointer will be some trips later, if it goes on as from the trip before to this one."""
+def _later(ctx: Context, key: str, pointer: str) -> str:
+    """Where a pointer will be some trips later: as it is known to go on, or as it has from the trip before to this one."""
+    if key in ctx.sure.steps:
+        distance = ctx.scalar.bin("mul", "i64", ctx.sure.steps[key], str(TRIPS))
+        return ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {distance}")
     last, far = ctx.alloca("i64"), ctx.alloca("i64")
     ctx.prologue.append(f"  store i64 0, ptr {last}, align 8")
     ctx.at_entry(f"store i64 0, ptr {far}, align 8")
