@@ -32,7 +32,7 @@ typedef struct pe_race_use {
   pe_harmless harmless;
   bool writes, shared;
   bool proxied;     /* the async proxy makes it */
-  bool beside;      /* other workers may be there at the same time */
+  bool beside;      /* other threads may be there at the same time */
   bool follows;     /* what it follows as a strong read is known, or will be */
   uint64_t release; /* the time at which it releases its words, or 0 */
   uint64_t met;     /* the last time at which others had released those that it has looked at */
@@ -171,7 +171,7 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
   u->follows = false;
   u->writes = kind & PE_WRITE;
   u->proxied = order & (PE_BULK | PE_PROXY);
-  u->beside = !b->alone && space != PE_SHARED;
+  u->beside = !pe_order_is_alone(&checker->race.order, b) && space != PE_SHARED;
   u->harmless.strong = order & PE_STRONG ? PE_STAMP_STRONG : 0;
   u->stamp =
       u->code->now | pe_site_of(&checker->race.sites, pos) | u->harmless.strong | (kind == PE_UPDATE ? PE_STAMP_UPDATE : 0);
