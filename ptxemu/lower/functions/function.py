@@ -234,7 +234,7 @@ class FunctionBuilder:
             self._test(block)
         self.ctx.start(self.name(block))
         self.ctx.forget()
-        self._enter(block)
+        self._note_loop(block)
         if (found := self._sure_loop(block)) is not None:
             self.sure[block] = found
             sure_trips.write(self, block, found)
@@ -243,8 +243,8 @@ class FunctionBuilder:
         if block in self.walks:
             self.lines[self.walks[block].loop] = begin(self.ctx, self.walks[block])
 
-    def _enter(self, block: Block) -> None:
-        """What it means for accesses where a block is."""
+    def _note_loop(self, block: Block) -> None:
+        """What the loop that a block is in means for accesses."""
         self.ctx.in_loop = block in self.linear.structure.loops
         self.ctx.held = self.lines.get(self.linear.structure.loops.get(block), {})
 

@@ -121,6 +121,9 @@ class IndependentBuilder(FunctionBuilder):
     def _lane_loops(self) -> dict[Block, LaneRegion]:
         return {}
 
+    def _sure_loop(self, block: Block) -> None:
+        """None has sure trips: nothing goes on evenly where lanes have values of their own."""
+
     def _body(self, block: Block) -> list[Op]:
         return block.ops[self._together(block) :]
 

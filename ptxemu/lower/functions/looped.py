@@ -220,8 +220,8 @@ class LoopedBuilder(FunctionBuilder):
         self.record = -(-len(self.ctx.widenings) * bytes_of("i64") // records.ALIGN) * records.ALIGN
         return self.ctx.once("corrections", records.at(0))
 
-    def _enter(self, block: Block) -> None:
-        super()._enter(block)
+    def _note_loop(self, block: Block) -> None:
+        super()._note_loop(block)
         self.ctx.in_strides = any(block in loop.blocks for loop in self.asking)
         self.ctx.by_trips = any(block in loop.blocks for loop in self.by_trips)
 
