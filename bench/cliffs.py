@@ -59,6 +59,14 @@ def nested_loops(count: int) -> str:
     return HEADER + kernel(heads + "".join(tails))
 
 
+def sums_in_a_loop(count: int) -> str:
+    """Each value is made of the two before it, which start from numbers that are known and change with each round."""
+    sums = "".join(f"add.u32 %x{i}, %x{i - 1}, %x{i - 2};\n" for i in range(2, count))
+    loop = f"mov.u32 %r5, 0; A: mov.u32 %x0, %r5; add.u32 %x1, %r5, 16;\n{sums}xor.b32 %r1, %r1, %x{count - 1};"
+    again = "add.u32 %r5, %r5, 4; setp.lt.u32 %q1, %r5, 80; @%q1 bra A;"
+    return HEADER + kernel(loop + again, registers=f".reg .b32 %x<{count}>;")
+
+
 def jumps_into_loops(count: int) -> str:
     """Loops with two entries each."""
     head = "setp.gt.u32 %q1, %r1, {0}; @%q1 bra B{0}; A{0}: add.u32 %r1, %r1, 1;"
@@ -164,6 +172,7 @@ CLIFFS: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "divisions": (divisions, (250, 1000, 4000)),
     "blocks": (blocks, (250, 1000, 4000)),
     "nested-loops": (nested_loops, (20, 80, 320)),
+    "sums-in-a-loop": (sums_in_a_loop, (100, 400, 1600)),
     "jumps-into-loops": (jumps_into_loops, (25, 100, 400)),
     "locks": (locks, (100, 400, 1600)),
     "barriers": (barriers, (100, 400, 1600)),

@@ -34,6 +34,12 @@ and a comparison of the same values, so that the time grows with the square.
 LLVM's own bound is 10,000; it is one for the process."""
 
 
+LEFT_OUT = ("sccp", "ipsccp", "aggressive-instcombine")
+"""Passes of LLVM's standard pipeline that do harm, in all of the process. The first two go through a loop in which each value is
+made of the two before it in a time that doubles with every few instructions, and find nothing in kernels of compilers. The last
+makes 128-bit products of the four products that the upper half of a 64-bit one is lowered to, for which vectors have no
+instruction."""
+
 LEAST_LLVM = 22
 """The first version that takes all operations as they are written here. What it cannot take, LLVM ends the process for."""
 
@@ -46,6 +52,7 @@ def _initialize() -> None:
             f"llvmlite {llvmlite.__version__} has LLVM {llvm.llvm_version_info[0]}; ptxemu needs {LEAST_LLVM} or a later one"
         )
     llvm.set_option("", f"-cgpp-huge-func={LARGE}")
+    llvm.set_option("", f"-opt-disable={','.join(LEFT_OUT)}")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
