@@ -2,6 +2,7 @@
 
 The first warps of all these CTAs have their turns before the second ones, where each warp has rows of its own
 (:mod:`ptxemu.analysis.rows`).  In wider blocks several warps of one CTA lie side by side, and so come one after another.
+So turns come in *runs*: of one warp in all CTAs, or of all warps in one CTA.
 """
 
 from __future__ import annotations
@@ -25,40 +26,57 @@ class RowsBuilder(LoopedBuilder):
         self.at, _ = layout.warp_field("ctaid")
 
     def _leave(self) -> None:
-        """The next warp has its turn or, along rows, that of the next CTA; where one is the last the other moves on."""
+        """The next one of a run has its turn; behind the last of them, the first of the next run."""
         ctx = self.ctx
-        self._follow()
-        ctx.stmt("%x.after = add i32 %cta.x, 1")
-        ctx.stmt("%row.over = icmp eq i32 %x.after, %x.end")
-        ctx.stmt("%w.moves = select i1 %rows, i1 %row.over, i1 true")
-        ctx.stmt("%x.moves = select i1 %rows, i1 true, i1 %round.over")
-        ctx.stmt("%w.other = select i1 %round.over, ptr %first, ptr %following")
-        ctx.stmt("%x.other = select i1 %row.over, i32 %x.first, i32 %x.after")
-        ctx.stmt("%w.next = select i1 %w.moves, ptr %w.other, ptr %w")
-        ctx.stmt("%x.next = select i1 %x.moves, i32 %x.other, i32 %cta.x")
-        ctx.stmt("%all.over = and i1 %round.over, %row.over")
+        ctx.jump("next")
+        ctx.start("next")
+        ctx.stmt("%w.next = getelementptr i8, ptr %w, i64 %w.step")
+        ctx.stmt("%x.on = load volatile i32, ptr %x.on.at, align 4")
+        ctx.stmt("%x.next = add i32 %cta.x, %x.on")
+        ctx.stmt("%left.next = add i32 %left, -1")
+        ctx.stmt("%run.over = icmp eq i32 %left.next, 0")
+        ctx.stmt("br i1 %run.over, label %run, label %turn")
+        ctx.start("run")
+        ctx.stmt("%w.run = getelementptr i8, ptr %w.first, i64 %w.between")
+        ctx.stmt("%x.run = add i32 %x.first, %x.between")
+        ctx.stmt("%runs.next = add i32 %runs, -1")
+        ctx.stmt("%all.over = icmp eq i32 %runs.next, 0")
         ctx.stmt("br i1 %all.over, label %return, label %turn")
         ctx.start("return")
         ctx.stmt("ret void")
 
     def _bounds(self, warps: str, stride: str) -> list[str]:
-        """The same of CTAs, and whether warps have rows of their own."""
+        """How long runs are, how many there are, and how far it is from one turn, or from one run, to the next.
+
+        LLVM is not to know that ``%cta.x`` grows evenly: it would keep all that is computed of it as variables of the loop.
+        """
         ctx, start = self.ctx, len(self.ctx.head)
         width, ctas = (ctx.field(name) for name in ("ntid[0]", "ctas"))
         return [
-            *super()._bounds(warps, stride),
             *ctx.head[start:],
             f"  %x.at = getelementptr i8, ptr %first, i64 {self.at}",
-            "  %x.first = load i32, ptr %x.at, align 4",
-            f"  %x.end = add i32 %x.first, {ctas}",
+            "  %x.begin = load i32, ptr %x.at, align 4",
             f"  %rows = icmp ule i32 {width}, {LANES}",
+            f"  %stride = zext i32 {stride} to i64",
+            f"  %length = select i1 %rows, i32 {ctas}, i32 {warps}",
+            f"  %runs.begin = select i1 %rows, i32 {warps}, i32 {ctas}",
+            "  %w.step = select i1 %rows, i64 0, i64 %stride",
+            "  %w.between = select i1 %rows, i64 %stride, i64 0",
+            "  %x.step = zext i1 %rows to i32",
+            "  %x.between = sub i32 1, %x.step",
+            "  %x.on.at = alloca i32",
+            "  store i32 %x.step, ptr %x.on.at, align 4",
         ]
 
     def _turn(self) -> list[str]:
         """Whose turn it is. The warp is to know where it is, for whom the runtime tells of it."""
         return [
-            "  %w = phi ptr [ %first, %entry ], [ %w.next, %next ]",
-            "  %cta.x = phi i32 [ %x.first, %entry ], [ %x.next, %next ]",
+            "  %w.first = phi ptr [ %first, %entry ], [ %w.first, %next ], [ %w.run, %run ]",
+            "  %x.first = phi i32 [ %x.begin, %entry ], [ %x.first, %next ], [ %x.run, %run ]",
+            "  %runs = phi i32 [ %runs.begin, %entry ], [ %runs, %next ], [ %runs.next, %run ]",
+            "  %w = phi ptr [ %first, %entry ], [ %w.next, %next ], [ %w.run, %run ]",
+            "  %cta.x = phi i32 [ %x.begin, %entry ], [ %x.next, %next ], [ %x.run, %run ]",
+            "  %left = phi i32 [ %length, %entry ], [ %left.next, %next ], [ %length, %run ]",
             f"  %ctaid.at = getelementptr i8, ptr %w, i64 {self.at}",
             "  store i32 %cta.x, ptr %ctaid.at, align 4",
         ]
