@@ -30,6 +30,7 @@ from ptxemu.lower.core.site import Value, site_literal, site_type
 
 WORD = f"<{LANES} x i64>"
 MASK = f"<{LANES} x i1>"
+ALL_ON = f"<{', '.join(['i1 true'] * LANES)}>"
 NOTING = {
     "pe_copy", "pe_bulk_copy", "pe_bulk_reduce", "pe_bulk_zero", "pe_tensor_load",
     "pe_tensor_multicast", "pe_tensor_store", "pe_tensor_replace",

@@ -3,6 +3,9 @@
 Address arithmetic like ``[%r1+64]``, ``[%r1+128]`` ... makes runs of accesses off a few base registers.  A *segment* is a run of
 ops whose bases are known where it starts: one test for each base covers all its accesses.  If all tests pass, a version of the
 segment without tests runs; else one in which the runtime checks each access by itself.
+
+In a block that does no more than compute and access memory, what addresses are made of comes first, where it can.  Then one test
+says that all lanes are on and all accesses in memory.  If it fails, as at the ends of arrays, each access is tested by itself.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from ptxemu.lower.core.reach import covers
 
 LONGEST = 128  # ops of a segment
 WORTH = 4  # tests that must be saved for the second version of the code to pay
+BASES = 3  # off which a block must access memory to have one test: off one or two, accesses share tests as they are
 Key = tuple[str, Reg]
 
 
@@ -38,13 +42,55 @@ class Group(Struct):
 
 
 class Segment(Struct):
+    """``trusted``: the accesses that the tests of ``groups`` cover; ``full``: the version without tests is for all lanes only."""
+
     ops: list[Op] = []
     groups: dict[Key, Group] = {}
     trusted: set[Op] = set()
+    full: bool = False
 
     @property
     def versioned(self) -> bool:
-        return len(self.trusted) - len(self.groups) >= WORTH
+        return self.full or len(self.trusted) - len(self.groups) >= WORTH
+
+
+def cut_full(ctx: Context, ops: list[Op]) -> list[Segment]:
+    """The same as :func:`cut`, or the ops that addresses are made of, and the others in one segment for all lanes."""
+    segments = cut(ctx, ops)
+    if ctx.unit.observed or len(ops) > LONGEST or any(segment.versioned for segment in segments) or not all(map(_is_brief, ops)):
+        return segments
+    accesses = {op: found for op in ops if op.guard is None and (found := _candidate(ctx, op)) is not None}
+    bases = {base for (_, base), *_ in accesses.values()}
+    first = _makers(ops, bases) if len(bases) >= BASES else set()
+    rest = Segment([op for op in ops if op not in first], full=True)
+    made = {dst for op in rest.ops for dst in op.dsts}
+    for op, found in accesses.items():
+        if found[0][1] not in made:
+            _join(rest, *found, op)
+    return [Segment([op for op in ops if op in first]), rest] if len(rest.groups) >= BASES else segments
+
+
+def _is_brief(op: Op) -> bool:
+    """Whether an op is pure, or accesses memory and no more, so that it is little code."""
+    return op.effects.pure or (len(op.effects.accesses) == 1 and _moves(op.effects.accesses[0]))
+
+
+def _makers(ops: list[Op], wanted: set[Reg]) -> set[Op]:
+    """The ops that some registers follow from, but those that follow from ops that must keep their place."""
+    fixed: set[Reg | None] = set()
+    free: list[Op] = []
+    for op in ops:
+        if op.effects.pure and op.guard is None and fixed.isdisjoint(reads(op)):
+            free.append(op)
+        else:
+            fixed.update(op.dsts)
+    found: set[Op] = set()
+    needed: set[Reg | None] = {*wanted}
+    for op in reversed(free):
+        if not needed.isdisjoint(op.dsts):
+            found.add(op)
+            needed.update(reads(op))
+    return found
 
 
 def cut(ctx: Context, ops: list[Op]) -> list[Segment]:
@@ -136,4 +182,4 @@ def escaping(segments: list[Segment]) -> set[Reg]:
     return found
 
 
-__all__ = ["Segment", "cut", "escaping", "test"]
+__all__ = ["Segment", "cut", "cut_full", "escaping", "test"]

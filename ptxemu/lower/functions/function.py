@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 
 from ptxemu.analysis.lane_regions import LaneRegion
@@ -19,14 +19,14 @@ from ptxemu.ir.graph import Block, Graph, Phi, given, reads, writes
 from ptxemu.ir.observed import leaves_stamps, tells_order
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.lower.control.sync import note_exit, poll_stop
-from ptxemu.lower.core.context import MASK, Context, keep_in_memory, zero
+from ptxemu.lower.core.context import ALL_ON, MASK, Context, keep_in_memory, zero
 from ptxemu.lower.core.families import families_of, listed_together
 from ptxemu.lower.core.known import Lines, Reach
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.masks import expanded
 from ptxemu.lower.core.runs import hulls_of
-from ptxemu.lower.core.segments import Segment, cut, escaping, test
+from ptxemu.lower.core.segments import Segment, cut, cut_full, escaping, test
 from ptxemu.lower.core.stamps import leave_ways
 from ptxemu.lower.functions import arms, computed, exits, lane_ahead, sure_trips
 from ptxemu.lower.functions.lane_loops import LaneLoopWriter, lane_loops, lane_shape
@@ -134,7 +134,7 @@ class FunctionBuilder:
         return found
 
     def _cut(self, ops: list[Op]) -> list[Segment]:
-        return cut(self.ctx, ops)
+        return cut_full(self.ctx, ops)
 
     def _entries(self) -> dict[Block, int]:
         return computed.entries(self)
@@ -238,6 +238,7 @@ class FunctionBuilder:
         if (found := self._sure_loop(block)) is not None:
             self.sure[block] = found
             sure_trips.write(self, block, found)
+            self.segments[block] = [Segment(segment.ops) if segment.full else segment for segment in self.segments[block]]
             self.ctx.forget()
         self._load_mask(block)
         if block in self.walks:
@@ -299,9 +300,26 @@ class FunctionBuilder:
         if not segment.versioned:
             version()
             return
+        if segment.full:
+            self._full(segment, version)
+            return
         each_tested = any(base in ctx.reaches for _, base in segment.groups)
         rest = partial(version, checking=not each_tested)
         ctx.when(test(ctx, segment), partial(version, segment.trusted), rest, [], likely=True)
+
+    def _full(self, segment: Segment, rest: Callable[[], list[str]]) -> None:
+        """A version without tests for all lanes; else one that tests each access."""
+        ctx = self.ctx
+
+        def version() -> list[str]:
+            on = ctx.active, ctx.active_bits
+            ctx.active, ctx.active_bits = ALL_ON, "-1"
+            self._version(segment, segment.trusted)
+            ctx.active, ctx.active_bits = on
+            return []
+
+        everyone = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(ctx.active), "-1")
+        ctx.when(ctx.scalar.bin("and", "i1", everyone, test(ctx, segment)), version, rest, [], likely=True)
 
     def _version(self, segment: Segment, trusted: Collection[Op], checking: bool = False) -> None:
         """The ops of a segment: accesses that are known to be in memory; and whether the runtime checks the others."""

@@ -25,6 +25,7 @@ from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.literals import array
 from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.core.segments import Segment, cut
 from ptxemu.lower.functions import computed
 from ptxemu.lower.functions.function import FunctionBuilder
 from ptxemu.lower.functions.one_op import lower
@@ -123,6 +124,10 @@ class IndependentBuilder(FunctionBuilder):
 
     def _sure_loop(self, block: Block) -> None:
         """None has sure trips: nothing goes on evenly where lanes have values of their own."""
+
+    def _cut(self, ops: list[Op]) -> list[Segment]:
+        """Ops keep their places, as registers are written more than once."""
+        return cut(self.ctx, ops)
 
     def _body(self, block: Block) -> list[Op]:
         return block.ops[self._together(block) :]

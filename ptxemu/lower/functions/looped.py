@@ -32,7 +32,7 @@ from ptxemu.lower.core.context import MASK, Context
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.scratch import bytes_of
-from ptxemu.lower.core.segments import Segment, cut
+from ptxemu.lower.core.segments import Segment
 from ptxemu.lower.core.target import Target
 from ptxemu.lower.functions import records
 from ptxemu.lower.functions.function import FunctionBuilder
@@ -207,11 +207,11 @@ class LoopedBuilder(FunctionBuilder):
         run: list[Op] = []
         for op in ops:
             if is_jump(op):
-                found += [*cut(self.ctx, run), Segment([op])]
+                found += [*super()._cut(run), Segment([op])]
                 run = []
             else:
                 run.append(op)
-        return found + cut(self.ctx, run)
+        return found + super()._cut(run)
 
     def _corrections(self) -> str:
         """In the record, as they are read so rarely that copies would not pay."""

@@ -22,7 +22,7 @@ from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg
 from ptxemu.ir.types import B32, B64, ScalarType
 from ptxemu.lower.control.sync import poll_stop
 from ptxemu.lower.core.access import Span, extended, pattern_test
-from ptxemu.lower.core.context import MASK, Context
+from ptxemu.lower.core.context import ALL_ON, MASK, Context
 from ptxemu.lower.core.known import SureTrips
 from ptxemu.lower.functions.exits import BOTH, INVERSE, MIRRORED, ORDERS
 
@@ -35,7 +35,6 @@ MOST = 96  # ops of a block, of which there are two copies then
 SPACES = {"global", "generic", "shared", "const"}
 FARTHEST = {32: 1 << 26, 64: 1 << 57}
 """Beyond which a distance, by the bits of the value, could bring one round to where it began within some trips."""
-ALL = f"<{', '.join(['i1 true'] * LANES)}>"
 
 
 class Comparison(Struct):
@@ -335,11 +334,11 @@ def write(builder: FunctionBuilder, block: Block, sure: Sure) -> None:
     ctx.stmt(f"br i1 {good}, label %{name}.sure, label %{name}.care")
     ctx.start(f"{name}.sure")
     ctx.forget()
-    ctx.active, ctx.active_bits = ALL, "-1"
+    ctx.active, ctx.active_bits = ALL_ON, "-1"
     builder.take_phis(block)
     ctx.sure = SureTrips(sure.exact, tests.steps)
     builder.trusting(block, {op for op, _ in sure.accesses})
-    builder.hand_over(sure.latch, block, ALL)
+    builder.hand_over(sure.latch, block, ALL_ON)
     ctx.sure = SureTrips()
     left = ctx.scalar.bin("sub", "i32", ctx.inst(f"load i32, ptr {count}, align 4"), "1")
     ctx.stmt(f"store i32 {left}, ptr {count}, align 4")
