@@ -220,7 +220,5 @@ typedef struct pe_atom_lanes {
 
 /* Update memory for every lane. */
 void pe_atom_run(const pe_atom_lanes *lanes);
-/* For some of the lanes, at addresses of their own that no other thread has. */
-void pe_atom_run_apart(const pe_atom_lanes *g, uint32_t mask, const uint64_t own[32]);
 
 #endif

@@ -219,12 +219,3 @@ void pe_atom_run(const pe_atom_lanes *g) {
   else
     run_u16(g);
 }
-
-void pe_atom_run_apart(const pe_atom_lanes *g, uint32_t mask, const uint64_t own[32]) {
-  pe_atom_lanes lanes = *g;
-  lanes.mask = mask;
-  lanes.locked = false;
-  lanes.addr = own;
-  lanes.one_address = g->one_address && mask == g->mask;
-  pe_atom_run(&lanes);
-}

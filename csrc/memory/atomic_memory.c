@@ -33,10 +33,8 @@ static void run_in(pe_atom_lanes *lanes, uint32_t mask, bool shared, bool locked
 
 /* Threads of the program around the launch may reach device memory at any time; they take part in atomics of .sys scope. */
 static void run_global(pe_warp *w, pe_atom_lanes *lanes, uint32_t mask, bool system, bool sums) {
-  uint64_t own[PE_WARP_LANES];
-  uint32_t apart = sums ? pe_twin_lanes(w, pe_atom_bytes(lanes->type), mask, lanes->addr, own) : 0;
-  if (apart) pe_atom_run_apart(lanes, apart, own);
-  if (!(mask &= ~apart)) return;
+  if (sums) mask &= ~pe_twin_add(w, lanes, mask);
+  if (!mask) return;
   int exclusive = !system && pe_exclusive_begin(w);
   run_in(lanes, mask, false, !exclusive);
   if (exclusive) pe_exclusive_end(w);

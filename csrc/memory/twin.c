@@ -1,6 +1,13 @@
 /* twin.c: a worker's own copy of what it adds to. */
+#if defined(__GNUC__) && !defined(__clang__)
+#ifdef __OPTIMIZE__
+#pragma GCC optimize("O3") /* the loops over words become vectors */
+#endif
+#endif
 #include "twin.h"
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include "arena.h"
 #include "checked.h"
 #include "exclusive.h"
@@ -10,8 +17,11 @@
 
 /* Words that are added without letting another launch begin. */
 enum { PART = 1 << 13 };
-/* A larger one is not in the cache: then its misses cost what locks do. */
-static const uint64_t MOST_BYTES = 1 << 18;
+/* A larger one is not in the worker's own cache, and is of use only in place of lines that several workers want. */
+static const uint64_t SMALL = 1 << 18;
+/* Those of all workers together must be in the cache that they share. */
+static const uint64_t MOST_BYTES = 1 << 24;
+static const uint64_t HUGE_PAGE = 1 << 21;
 /* With fewer threads, there is less to gain than it takes to make one. */
 static const uint64_t FEWEST_THREADS = 1 << 14;
 
@@ -22,6 +32,9 @@ struct pe_twin {
   uint32_t size;    /* of a word */
   uint32_t how;     /* PE_SUMS_TOLD ... */
   pe_twin *next;
+  pe_atom_lanes waiting; /* of a warp, until their lines have come */
+  uint64_t places[PE_WARP_LANES];
+  uint64_t values[PE_WARP_LANES];
 };
 
 static uint64_t whole_words(const pe_twin *twin) { return twin->bytes & ~(uint64_t)(twin->size - 1); }
@@ -37,13 +50,26 @@ static pe_apart place_of(const pe_twin *twin) {
 /* As if each thread added to a word of its own. */
 static bool worthwhile(const pe_launch *launch, uint64_t bytes, uint32_t size) {
   uint64_t threads = pe_product(launch->ctas, launch->threads);
-  return bytes <= MOST_BYTES && threads >= FEWEST_THREADS && threads >= bytes / size;
+  bool shared = launch->workers > 1 && pe_product(bytes, launch->workers) <= MOST_BYTES;
+  return (bytes <= SMALL || shared) && threads >= FEWEST_THREADS && threads >= bytes / size;
 }
 
 /* Memory that other processes have must be seen to change; observers are told of the addresses in the allocation. */
 static bool allowed(const pe_launch *launch) { return !launch->config.host_memory && !launch->stepped; }
 
-static void *zeros(pe_launch *launch, uint64_t bytes) { return pe_launch_charge(launch, bytes) ? calloc(1, bytes) : NULL; }
+/* To be given to free(). */
+static void *zeros(pe_launch *launch, uint64_t bytes) {
+  bool large = bytes >= HUGE_PAGE;
+  uint64_t whole = large ? pe_round_up(bytes, HUGE_PAGE) : bytes;
+  if (!pe_launch_charge(launch, whole)) return NULL;
+  if (!large) return calloc(1, bytes);
+  void *made = aligned_alloc(HUGE_PAGE, whole);
+  if (!made) return NULL;
+#ifdef MADV_HUGEPAGE
+  madvise(made, whole, MADV_HUGEPAGE);
+#endif
+  return memset(made, 0, bytes);
+}
 
 static void free_twin(pe_twin *twin) {
   free(twin->copy);
@@ -92,26 +118,52 @@ PE_WIDE static uint32_t place_lanes(const pe_twin *twin, uint32_t size, const ui
   return inside;
 }
 
-uint32_t pe_twin_lanes(const pe_warp *w, uint32_t size, uint32_t mask, const uint64_t address[PE_WARP_LANES],
-                       uint64_t own[PE_WARP_LANES]) {
+static void add_waiting(pe_twin *twin) {
+  pe_atom_run(&twin->waiting);
+  twin->waiting.mask = 0;
+}
+
+/* The lines of a twin that the worker's own cache does not hold are asked for one warp before they are needed. */
+static void add_later(pe_twin *twin, const pe_atom_lanes *lanes) {
+  PE_FOR_LANES(i, lanes->mask) __builtin_prefetch((const void *)(uintptr_t)lanes->addr[i], 1);
+  add_waiting(twin);
+  memcpy(twin->places, lanes->addr, sizeof twin->places);
+  memcpy(twin->values, lanes->a, (size_t)PE_WARP_LANES * twin->size);
+  twin->waiting = *lanes;
+  twin->waiting.addr = twin->places;
+  twin->waiting.a = (const uint8_t *)twin->values;
+}
+
+uint32_t pe_twin_add(const pe_warp *w, const pe_atom_lanes *added, uint32_t mask) {
   pe_worker *self = pe_self;
+  uint32_t size = pe_atom_bytes(added->type);
   if (!self || !mask) return 0;
-  if (!self->asked) ask(self, w, address[__builtin_ctz(mask)], size);
-  return self->twin ? place_lanes(self->twin, size, address, own) & mask : 0;
+  if (!self->asked) ask(self, w, added->addr[__builtin_ctz(mask)], size);
+  if (!self->twin) return 0;
+  uint64_t own[PE_WARP_LANES];
+  pe_atom_lanes lanes = *added;
+  lanes.mask = place_lanes(self->twin, size, added->addr, own) & mask;
+  lanes.one_address &= lanes.mask == mask;
+  lanes.locked = false;
+  lanes.addr = own;
+  if (lanes.mask && self->twin->bytes > SMALL)
+    add_later(self->twin, &lanes);
+  else
+    pe_atom_run(&lanes);
+  return lanes.mask;
 }
 
 /* ---- sums come to memory -------------------------------------------------------------------------------------------- */
 
 /* Words to which nothing has been added stay untouched: they may be anybody's. */
-#define DEFINE_ADD(T, NAME)                                                   \
-  static void add_##NAME(T *to, const T *from, uint64_t count, bool locked) { \
-    if (locked) {                                                             \
-      for (uint64_t i = 0; i < count; i++)                                    \
-        if (from[i]) __atomic_fetch_add(&to[i], from[i], __ATOMIC_RELAXED);   \
-    } else {                                                                  \
-      for (uint64_t i = 0; i < count; i++)                                    \
-        if (from[i]) to[i] += from[i];                                        \
-    }                                                                         \
+#define DEFINE_ADD(T, NAME)                                                                  \
+  PE_WIDEST static void add_##NAME(T *restrict to, const T *restrict from, uint64_t count) { \
+    for (uint64_t i = 0; i < count; i++)                                                     \
+      if (from[i]) to[i] += from[i];                                                         \
+  }                                                                                          \
+  static void add_locked_##NAME(T *to, const T *from, uint64_t count) {                      \
+    for (uint64_t i = 0; i < count; i++)                                                     \
+      if (from[i]) __atomic_fetch_add(&to[i], from[i], __ATOMIC_RELAXED);                    \
   }
 DEFINE_ADD(uint32_t, u32)
 DEFINE_ADD(uint64_t, u64)
@@ -120,9 +172,9 @@ static void add_part(const pe_twin *twin, uint64_t start, uint64_t count, bool l
   void *to = (void *)(uintptr_t)(twin->first + start);
   const void *from = twin->copy + start;
   if (twin->size == sizeof(uint32_t))
-    add_u32(to, from, count, locked);
+    (locked ? add_locked_u32 : add_u32)(to, from, count);
   else
-    add_u64(to, from, count, locked);
+    (locked ? add_locked_u64 : add_u64)(to, from, count);
 }
 
 static void add(pe_launch *launch, const pe_twin *twin) {
@@ -148,7 +200,10 @@ static void tell_joined(const pe_launch *launch, const pe_twin *twin) {
 
 static pe_twin *take_from(pe_worker *worker) {
   pe_twin *twin = worker->twin;
-  if (twin) tell_joined(worker->launch, twin);
+  if (twin) {
+    add_waiting(twin);
+    tell_joined(worker->launch, twin);
+  }
   worker->twin = NULL;
   worker->apart = (pe_apart){0};
   return twin;

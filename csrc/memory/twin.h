@@ -7,12 +7,12 @@
  */
 #ifndef PTXEMU_TWIN_H
 #define PTXEMU_TWIN_H
+#include "atomic.h"
 #include "launch.h"
 #include "worker.h"
 
-/* Those lanes of `mask` that are to add words of `size` bytes in the worker's twin, at `own`, in place of `address`. */
-uint32_t pe_twin_lanes(const pe_warp *w, uint32_t size, uint32_t mask, const uint64_t address[PE_WARP_LANES],
-                       uint64_t own[PE_WARP_LANES]);
+/* Adds what those lanes of `mask` do whose words the worker's twin has, and returns them; `added` has no results. */
+uint32_t pe_twin_add(const pe_warp *w, const pe_atom_lanes *added, uint32_t mask);
 
 /* A worker's part of a launch is over: its twin goes to the last worker. */
 void pe_twin_hand_over(pe_worker *worker);

@@ -169,12 +169,8 @@ static void reduce_lanes(const job *j, const run *r) {
   if (j->old)
     PE_FOR_LANES(i, r->mask & ~r->live) memset(j->old + i * j->bytes, 0, j->bytes);
   lanes.addr = r->addr;
-  uint64_t own[PE_WARP_LANES];
-  uint32_t apart = j->site->flags & PE_SITE_SUMS ? pe_twin_lanes(j->w, j->bytes, r->live, r->addr, own) : 0;
-  if (apart) {
-    pe_atom_run_apart(&lanes, apart, own);
-    if (!(lanes.mask &= ~apart)) return;
-  }
+  if (j->site->flags & PE_SITE_SUMS) lanes.mask &= ~pe_twin_add(j->w, &lanes, r->live);
+  if (!lanes.mask) return;
   int exclusive = pe_exclusive_begin(j->w);
   lanes.locked = !exclusive;
   pe_atom_run(&lanes);

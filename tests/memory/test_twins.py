@@ -46,11 +46,13 @@ def expected(bins: int = 256, chosen: np.ndarray | None = None) -> np.ndarray:
 
 
 def run(
-    program: str, out: np.ndarray, other: np.ndarray | None = None, workers: int = 2, check: str = ""
+    program: str, out: np.ndarray, other: np.ndarray | None = None, workers: int = 2, check: str = "", times: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
+    """``times`` as many threads, with the same data and weights again."""
     device = ptxemu.Device(workers=workers, check=check or None)
-    arrays = [device.to_device(array) for array in (DATA, out, np.zeros(8, np.uint32) if other is None else other)]
-    ptxemu.loads(program, filename="test.ptx", device=device)["k"][CTAS, THREADS](*arrays)
+    data = np.tile(DATA, times)
+    arrays = [device.to_device(array) for array in (data, out, np.zeros(8, np.uint32) if other is None else other)]
+    ptxemu.loads(program, filename="test.ptx", device=device)["k"][times * CTAS, THREADS](*arrays)
     assert device.checks is None or not device.checks.findings
     return arrays[1].copy_to_host(), arrays[2].copy_to_host()
 
@@ -92,11 +94,12 @@ def test_which_kernels_do_nothing_but_add(program: str, sums: bool) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-@pytest.mark.parametrize("bins", [1, 256, 1 << 14])
-def test_a_histogram(workers: int, bins: int) -> None:
-    """On top of what is there already, also where all lanes add to one word."""
+@pytest.mark.parametrize(("bins", "times"), [(1, 1), (256, 1), (1 << 14, 1), (1 << 17, 3), (1 << 21, 33)])
+def test_a_histogram(workers: int, bins: int, times: int) -> None:
+    """On top of what is there already, also where all lanes add to one word, or where that of three workers is too large."""
     before = np.arange(bins, dtype=np.uint32) + 0xFFFFFF00
-    np.testing.assert_array_equal(run(text(bins=bins), before, workers=workers)[0], before + expected(bins))
+    found, _ = run(text(bins=bins), before, workers=workers, times=times)
+    np.testing.assert_array_equal(found, before + times * expected(bins))
 
 
 def test_code_that_tells_of_no_accesses_adds_as_other_code_does() -> None:
@@ -183,17 +186,19 @@ def test_launches_at_the_same_time_lose_nothing() -> None:
     np.testing.assert_array_equal(out.copy_to_host(), expected() * np.uint32(launches * len(threads)))
 
 
-@pytest.mark.parametrize("size", [64, 4096])
+@pytest.mark.parametrize(("size", "times"), [(64, 1), (4096, 1), (4096, 3)])
 @pytest.mark.parametrize("check", [None, "all"])
-def test_sums_in_texels(size: int, check: str | None) -> None:
-    """A small surface, of which workers have their own, and one that is too large for that."""
+def test_sums_in_texels(size: int, times: int, check: str | None) -> None:
+    """A small surface, of which workers have their own, and one for which it takes more threads."""
     program = text("""shr.u32 %r3, %r1, 3; and.b32 %r4, %r1, 7; shl.b32 %r4, %r4, 2;
     sured.b.add.2d.u32.zero [%rd2, {%r4, %r3}], %r2;""")
     device = ptxemu.Device(workers=2, check=check)
     surface = device.surface(np.zeros((32, size), np.uint32), format="R32_UINT", geometry="2d")
-    ptxemu.loads(program, device=device)["k"][CTAS, THREADS](device.to_device(DATA), surface, device.to_device(DATA[:8]))
+    ptxemu.loads(program, device=device)["k"][times * CTAS, THREADS](
+        device.to_device(np.tile(DATA, times)), surface, device.to_device(DATA[:8])
+    )
     found = surface.copy_to_host()
-    np.testing.assert_array_equal(found[:, :8].ravel(), expected())
+    np.testing.assert_array_equal(found[:, :8].ravel(), times * expected())
     assert not found[:, 8:].any()
 
 
@@ -226,6 +231,22 @@ def test_a_store_follows_what_was_added_before(index: str) -> None:
     program = text(f"{index} {OWN} {SUM} st.global.u32 [%rd4], 1000; {SUM}")
     out, _ = run(program, BEFORE, np.zeros(COUNT, np.uint32))
     np.testing.assert_array_equal(out, 1000 + WEIGHTS[np.argsort(INDEX_OF[index])])
+
+
+@pytest.mark.parametrize("seen", ["ld.global.u32 %r5, [%rd4];", f"{SUM} ld.global.u32 %r5, [%rd4];"])
+@pytest.mark.parametrize("again", ["", SUM])
+def test_what_waits_for_its_line_is_seen(seen: str, again: str) -> None:
+    """In a large array, to which some lanes of a warp add, and then others, before all of its block read; and add again."""
+    count = 4 * COUNT
+    program = text(f"""mul.lo.u32 %r4, %r0, 4099; and.b32 %r4, %r4, {count - 1}; {OWN}
+      and.b32 %r3, %r0, 3; setp.eq.u32 %p1, %r3, 1; @%p1 {SUM} @!%p1 {SUM} {seen} st.global.u32 [%rd3], %r5; {again}""")
+    before = np.arange(count, dtype=np.uint32)
+    out, other = run(program, before, np.zeros(count, np.uint32), times=4)
+    index, weights = np.arange(count) * 4099 % count, np.tile(WEIGHTS, 4)
+    np.testing.assert_array_equal(other, before[index] + weights * np.uint32(1 + (SUM in seen)))
+    after = before.copy()
+    after[index] += weights * np.uint32(1 + (SUM in seen) + bool(again))
+    np.testing.assert_array_equal(out, after)
 
 
 def test_behind_a_barrier_a_block_sees_its_sums() -> None:
