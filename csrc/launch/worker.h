@@ -27,7 +27,8 @@ struct pe_worker {
   pe_known_reach reaches[PE_KNOWN_REACHES];
   pe_twin *twin;  /* of this launch, or NULL */
   pe_apart apart; /* where it is */
-  bool asked;     /* for one */
+  bool expects;   /* that one will do, after so many sums more */
+  uint64_t sums_left;
 };
 
 /* The worker of this thread; NULL on other threads.  Initial-exec: the signal handler must not allocate. */

@@ -22,8 +22,11 @@ static const uint64_t SMALL = 1 << 18;
 /* Those of all workers together must be in the cache that they share. */
 static const uint64_t MOST_BYTES = 1 << 24;
 static const uint64_t HUGE_PAGE = 1 << 21;
-/* With fewer threads, there is less to gain than it takes to make one. */
-static const uint64_t FEWEST_THREADS = 1 << 14;
+/* With fewer sums, there is less to gain than it takes to make one. */
+static const uint64_t FEWEST_SUMS = 1 << 14;
+/* As much as one sum with a lock takes it to clear a word of a twin and to add it. */
+enum { WORDS_OF_SUM = 8 };
+static const uint64_t NEVER = UINT64_MAX;
 
 struct pe_twin {
   uint64_t first, bytes; /* of the allocation, which is held */
@@ -47,15 +50,21 @@ static pe_apart place_of(const pe_twin *twin) {
   return at;
 }
 
-/* As if each thread added to a word of its own. */
-static bool worthwhile(const pe_launch *launch, uint64_t bytes, uint32_t size) {
-  uint64_t threads = pe_product(launch->ctas, launch->threads);
-  bool shared = launch->workers > 1 && pe_product(bytes, launch->workers) <= MOST_BYTES;
-  return (bytes <= SMALL || shared) && threads >= FEWEST_THREADS && threads >= bytes / size;
+/* Memory that other processes have must be seen to change; observers are told of the addresses in the allocation. */
+static bool allowed(const pe_launch *launch) {
+  return !launch->config.host_memory && !launch->stepped && !pe_arena_shares(launch->arena);
 }
 
-/* Memory that other processes have must be seen to change; observers are told of the addresses in the allocation. */
-static bool allowed(const pe_launch *launch) { return !launch->config.host_memory && !launch->stepped; }
+/* How many sums a worker makes before it is to have a twin: none if each thread is to add to a word of its own, else as many as show
+ * that it pays; observers are told of no more than that from the first sum on. */
+static uint64_t sums_before(const pe_launch *launch, uint64_t bytes, uint32_t size) {
+  uint64_t threads = pe_product(launch->ctas, launch->threads), words = bytes / size;
+  bool shared = launch->workers > 1 && pe_product(bytes, launch->workers) <= MOST_BYTES;
+  if (bytes > SMALL && !shared) return NEVER;
+  if (threads >= FEWEST_SUMS && threads >= words) return 0;
+  if (launch->observer) return NEVER;
+  return words / WORDS_OF_SUM > FEWEST_SUMS ? words / WORDS_OF_SUM : FEWEST_SUMS;
+}
 
 /* To be given to free(). */
 static void *zeros(pe_launch *launch, uint64_t bytes) {
@@ -90,8 +99,8 @@ static bool fill(pe_twin *twin, const pe_warp *w) {
 static pe_twin *make(const pe_warp *w, uint64_t address, uint32_t size) {
   pe_launch *launch = w->launch;
   pe_allocation found;
-  if (!allowed(launch) || pe_arena_shares(launch->arena)) return NULL;
-  if (!pe_arena_find(launch->arena, address, &found) || !worthwhile(launch, found.size, size)) return NULL;
+  if (!allowed(launch) || !pe_arena_find(launch->arena, address, &found)) return NULL;
+  if (sums_before(launch, found.size, size) == NEVER) return NULL;
   if (!pe_arena_hold(launch->arena, found.address, found.size)) return NULL;
   pe_twin *twin = malloc(sizeof *twin);
   if (twin) *twin = (pe_twin){.first = found.address, .bytes = found.size, .size = size};
@@ -101,10 +110,24 @@ static pe_twin *make(const pe_warp *w, uint64_t address, uint32_t size) {
   return NULL;
 }
 
-static void ask(pe_worker *self, const pe_warp *w, uint64_t address, uint32_t size) {
+static uint64_t first_left(const pe_launch *launch, uint64_t address, uint32_t size) {
+  pe_allocation found;
+  return pe_arena_find(launch->arena, address, &found) ? sums_before(launch, found.size, size) : NEVER;
+}
+
+/* Whether a worker without a twin has one, now that it is to make some sums. */
+static bool gets(pe_worker *self, const pe_warp *w, uint64_t address, uint32_t size, uint32_t sums) {
+  if (!self->expects) self->sums_left = first_left(w->launch, address, size);
+  self->expects = true;
+  if (self->sums_left == NEVER) return false;
+  if (self->sums_left > sums) {
+    self->sums_left -= sums;
+    return false;
+  }
+  self->sums_left = NEVER;
   self->twin = make(w, address, size);
-  self->apart = self->twin ? place_of(self->twin) : (pe_apart){0};
-  self->asked = true;
+  if (self->twin) self->apart = place_of(self->twin);
+  return self->twin != NULL;
 }
 
 /* Bit i: the twin has the word at address[i], at own[i]. */
@@ -138,9 +161,9 @@ uint32_t pe_twin_add(const pe_warp *w, const pe_atom_lanes *added, uint32_t mask
   pe_worker *self = pe_self;
   uint32_t size = pe_atom_bytes(added->type);
   if (!self || !mask) return 0;
-  if (!self->asked) ask(self, w, added->addr[__builtin_ctz(mask)], size);
-  if (!self->twin) return 0;
-  uint64_t own[PE_WARP_LANES];
+  uint64_t first = added->addr[__builtin_ctz(mask)];
+  if (!self->twin && !gets(self, w, first, size, (uint32_t)__builtin_popcount(mask))) return 0;
+  uint64_t own[PE_WARP_LANES] = {0};
   pe_atom_lanes lanes = *added;
   lanes.mask = place_lanes(self->twin, size, added->addr, own) & mask;
   lanes.one_address &= lanes.mask == mask;
@@ -226,7 +249,7 @@ static void add_all(pe_launch *launch) {
 void pe_twin_hand_over(pe_worker *worker) {
   pe_launch *launch = worker->launch;
   pe_twin *twin = take_from(worker);
-  worker->asked = false;
+  worker->expects = false;
   if (twin) {
     twin->next = atomic_load(&launch->twins);
     while (!atomic_compare_exchange_weak(&launch->twins, &twin->next, twin)) {

@@ -94,7 +94,7 @@ def test_which_kernels_do_nothing_but_add(program: str, sums: bool) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-@pytest.mark.parametrize(("bins", "times"), [(1, 1), (256, 1), (1 << 14, 1), (1 << 17, 3), (1 << 21, 33)])
+@pytest.mark.parametrize(("bins", "times"), [(1, 1), (256, 1), (1 << 14, 1), (1 << 17, 1), (1 << 17, 3), (1 << 21, 33)])
 def test_a_histogram(workers: int, bins: int, times: int) -> None:
     """On top of what is there already, also where all lanes add to one word, or where that of three workers is too large."""
     before = np.arange(bins, dtype=np.uint32) + 0xFFFFFF00
@@ -235,14 +235,15 @@ def test_a_store_follows_what_was_added_before(index: str) -> None:
 
 @pytest.mark.parametrize("seen", ["ld.global.u32 %r5, [%rd4];", f"{SUM} ld.global.u32 %r5, [%rd4];"])
 @pytest.mark.parametrize("again", ["", SUM])
-def test_what_waits_for_its_line_is_seen(seen: str, again: str) -> None:
-    """In a large array, to which some lanes of a warp add, and then others, before all of its block read; and add again."""
-    count = 4 * COUNT
+@pytest.mark.parametrize("count", [4 * COUNT, 8 * COUNT])
+def test_what_waits_for_its_line_is_seen(seen: str, again: str, count: int) -> None:
+    """In a large array, to which some lanes of a warp add, and then others, before all of its block read; and add again. Of the
+    larger one workers have twins only after some sums."""
     program = text(f"""mul.lo.u32 %r4, %r0, 4099; and.b32 %r4, %r4, {count - 1}; {OWN}
       and.b32 %r3, %r0, 3; setp.eq.u32 %p1, %r3, 1; @%p1 {SUM} @!%p1 {SUM} {seen} st.global.u32 [%rd3], %r5; {again}""")
     before = np.arange(count, dtype=np.uint32)
-    out, other = run(program, before, np.zeros(count, np.uint32), times=4)
-    index, weights = np.arange(count) * 4099 % count, np.tile(WEIGHTS, 4)
+    out, other = run(program, before, np.zeros(4 * COUNT, np.uint32), times=4)
+    index, weights = np.arange(4 * COUNT) * 4099 % count, np.tile(WEIGHTS, 4)
     np.testing.assert_array_equal(other, before[index] + weights * np.uint32(1 + (SUM in seen)))
     after = before.copy()
     after[index] += weights * np.uint32(1 + (SUM in seen) + bool(again))
