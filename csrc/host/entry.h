@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(default)
 /* CDEF BEGIN */
-enum { PE_ENTRY_VERSION = 8, PE_ENTRY_DIGEST = 32 };
+enum { PE_ENTRY_VERSION = 9, PE_ENTRY_DIGEST = 32 };
 
 /* Kinds of entries: facts of a module, code of a kernel, and bytes without sections that others agree on. */
 enum { PE_ENTRY_MODULE = 1, PE_ENTRY_KERNEL, PE_ENTRY_BYTES };
@@ -152,9 +152,9 @@ typedef struct pe_code_facts {
   uint32_t spins;    /* for memory that another block writes */
   uint32_t calls;    /* it makes real calls */
   uint32_t stacked;  /* beyond local_bytes it takes local memory as it goes */
-  uint32_t brief;    /* whatever it is given, it ends soon: it has no loops, waits for nothing and is short */
-  uint32_t daz;      /* the processor must read subnormal numbers as zeros and make none */
-  uint32_t final;    /* the best tier makes no other code of this kernel */
+  uint32_t brief; /* about how many instructions a warp takes if it has no loops, waits for nothing and is short, else 0 */
+  uint32_t daz;   /* the processor must read subnormal numbers as zeros and make none */
+  uint32_t final; /* the best tier makes no other code of this kernel */
   uint64_t static_shared;
   uint64_t local_bytes;
   uint64_t frame_bytes; /* of the host's stack, for one function */

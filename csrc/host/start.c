@@ -101,7 +101,7 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .cooperative = start->cooperative,
     .host_memory = start->host_memory || device->host_memory,
     .workers = device->workers,
-    .brief = start->waited && facts->brief,
+    .brief = start->waited ? facts->brief : 0,
     .ended = start->ended,
     .context = start->context,
   };

@@ -122,7 +122,7 @@ typedef struct pe_config {
   uint32_t cooperative; /* all CTAs may wait for each other: each is held until it ends */
   uint32_t host_memory; /* kernels may touch all memory of the process; what is not mapped is a fault */
   uint32_t workers;     /* most threads to use; 0: one for each CPU */
-  uint32_t brief; /* the kernel soon ends, whatever it is given, and the caller waits: its thread may run a small launch */
+  uint32_t brief; /* not 0: about so many instructions of a warp, and the caller waits: its thread may run a small launch */
   /* NULL, or called when the launch has ended (then it is not brief), on a thread of the pool that holds no lock; it must
    * not wait.  Nobody but it, or whom it tells, may destroy the launch. */
   void (*ended)(void *context, pe_launch *launch);

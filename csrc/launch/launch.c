@@ -17,7 +17,8 @@
 #define MAX_GRID_YZ 0xffffu
 #define CHUNKS_PER_WORKER 16
 #define MAX_CHUNK 64
-#define ROWS_PER_WORKER 4 /* of the grid, at least, where workers take whole ones */
+#define BRIEF_INSTRUCTIONS (1u << 20) /* as they are estimated, of all warps */
+#define ROWS_PER_WORKER 4             /* of the grid, at least, where workers take whole ones */
 #define MAX_ROW 256
 #define COOPERATIVE_WARPS 16384 /* each has a stack, and a process cannot have many mappings */
 
@@ -263,13 +264,14 @@ static int create(pe_arena *arena, const pe_config *config, pe_launch **out) {
   return 0;
 }
 
-/* Small: it takes less time than to wake another thread, more or less. */
+/* Small: it takes less time than to wake other threads, more or less, which is some ten microseconds. */
 int pe_launch_is_brief(const pe_config *config) {
   uint64_t ctas = pe_product(pe_product(config->grid[0], config->grid[1]), config->grid[2]);
   uint64_t threads = pe_product(pe_product(config->block[0], config->block[1]), config->block[2]);
   uint64_t warps = pe_round_up(threads, PE_WARP_LANES) / PE_WARP_LANES;
   bool waits = config->suspends || config->spins || config->cooperative || config->ended;
-  return config->brief && !waits && pe_product(ctas, warps) <= PE_MAX_WARPS;
+  uint64_t all = pe_product(ctas, warps);
+  return config->brief && !waits && (all <= PE_MAX_WARPS || pe_product(all, config->brief) <= BRIEF_INSTRUCTIONS);
 }
 
 int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {

@@ -19,8 +19,9 @@ class Facts(Struct, frozen=True):
 
     ``suspends``: its warps may wait; ``looped``: it runs all warps of a block when it is called for the first, ``rows``: and of
     several blocks side by side; ``spins``: they may wait for memory that another block writes. ``calls``: it makes real calls;
-    ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: it ends soon, whatever it is given; ``daz``:
-    the processor must read subnormal numbers as zeros meanwhile. ``frame_bytes``: of the host stack, for one function.
+    ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: of a kernel that ends soon, whatever it is
+    given, about how many machine instructions a warp takes, else 0; ``daz``: the processor must read subnormal numbers as zeros
+    meanwhile. ``frame_bytes``: of the host stack, for one function.
     """
 
     variant: str = "any"
@@ -33,7 +34,7 @@ class Facts(Struct, frozen=True):
     spins: bool = False
     calls: bool = False
     stacked: bool = False
-    brief: bool = False
+    brief: int = 0
     daz: bool = False
 
     def native(self) -> CData:
@@ -78,7 +79,7 @@ class KernelCode(Struct, frozen=True):
             spins=bool(code.spins),
             calls=bool(code.calls),
             stacked=bool(code.stacked),
-            brief=bool(code.brief),
+            brief=code.brief,
             daz=bool(code.daz),
         )
         return cls(entry.data(lib.PE_SECTION_OBJECT), entry.text(code.symbol), bool(code.final), facts, entry.text(code.maker))

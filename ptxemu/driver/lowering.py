@@ -213,7 +213,7 @@ def _facts(bodies: Bodies, scheme: Scheme, layouts: Sequence[KernelLayout], unit
         calls=bool(others),
         daz=unit.daz,
         stacked=takes_stack or any(layout.local_bytes for layout in others),
-        brief=not suspends and not others and is_brief(bodies.graphs[0]),
+        brief=scheme.cost.instructions if not suspends and not others and is_brief(bodies.graphs[0]) else 0,
     )
 
 

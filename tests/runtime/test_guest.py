@@ -38,7 +38,7 @@ LIVE = 700  # registers of 128 bytes, more than a new stack has room for
 
 def facts(body: str, before: str = "") -> bool:
     code = compile.kernel(compile.front(HEAD + before + NAME + body + " ret; }"), "k")
-    return code.facts.brief
+    return code.facts.brief > 0
 
 
 def thread_of(kernel: str, grid: int, block: int) -> set[int]:
@@ -84,8 +84,11 @@ def test_calls_may_recur():
 
 
 def test_small_launches_run_on_the_callers_thread():
-    assert thread_of(STORE, 1, 1024) == thread_of(STORE, 32, 32) == {threading.get_native_id()}
-    assert threading.get_native_id() not in thread_of(STORE, 2, 1024)
+    long = STORE.replace(" st.", "add.u64 %p, %p, 4; sub.u64 %p, %p, 4;" * 1000 + "st.")
+    here = {threading.get_native_id()}
+    assert thread_of(STORE, 1, 1024) == thread_of(STORE, 32, 32) == thread_of(STORE, 20, 1024) == thread_of(long, 1, 1024) == here
+    assert threading.get_native_id() not in thread_of(STORE, 20_000, 32)
+    assert threading.get_native_id() not in thread_of(long, 20, 1024)
     assert threading.get_native_id() not in thread_of(STORE.replace("ret;", "bar.sync 0; ret;"), 1, 32)
 
 
