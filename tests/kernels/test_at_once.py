@@ -13,7 +13,7 @@ import ptxemu
 from tests.support.kernel_tools import HEADER
 
 WORDS = 4096
-SEEDS = range(12)
+SEEDS = range(8)
 KERNELS = 8
 
 KERNEL = """.visible .entry k{number}(.param .u64 memory, .param .u64 numbers)
