@@ -14,7 +14,6 @@
 #include "internal.h"
 
 #define ALIGNMENT 256ull
-#define HUGE_PAGE (2ull << 20)
 #define SPARE (16ull << 30)          /* address space for windows of launches and for fragmentation */
 #define MAX_IDLE_BYTES (64ull << 20) /* of windows kept for the next launch */
 #define MAX_IDLE_WINDOW (16ull << 20)
@@ -36,20 +35,26 @@ void pe_arena_discharge(pe_arena *arena, uint64_t bytes) { atomic_fetch_sub(&are
 /* ---- the mapping ---- */
 
 static bool map_reservation(pe_arena *arena, uint64_t extent) {
-  arena->extent = pe_round_up(extent, HUGE_PAGE);
-  arena->mapped = arena->extent + 2 * PE_ARENA_MARGIN + HUGE_PAGE;
+  arena->extent = pe_round_up(extent, PE_HUGE_PAGE);
+  arena->mapped = arena->extent + 2 * PE_ARENA_MARGIN + PE_HUGE_PAGE;
   arena->mapping = mmap(NULL, arena->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (arena->mapping == MAP_FAILED) return false;
-  arena->base = pe_round_up((uint64_t)(uintptr_t)arena->mapping + PE_ARENA_MARGIN, HUGE_PAGE);
+  arena->base = pe_round_up((uint64_t)(uintptr_t)arena->mapping + PE_ARENA_MARGIN, PE_HUGE_PAGE);
   return true;
+}
+
+void pe_prefer_huge_pages(void *pages, uint64_t bytes) {
+#ifdef MADV_HUGEPAGE
+  madvise(pages, bytes, MADV_HUGEPAGE);
+#else
+  (void)pages, (void)bytes;
+#endif
 }
 
 static bool commit(uint64_t start, uint64_t length) {
   void *pages = (void *)(uintptr_t)start;
   if (mprotect(pages, length, PROT_READ | PROT_WRITE)) return false;
-#ifdef MADV_HUGEPAGE
-  if (length >= 2 * HUGE_PAGE) madvise(pages, length, MADV_HUGEPAGE);
-#endif
+  if (length >= 2 * PE_HUGE_PAGE) pe_prefer_huge_pages(pages, length);
   return true;
 }
 

@@ -27,7 +27,7 @@ struct pe_worker {
   pe_known_reach reaches[PE_KNOWN_REACHES];
   pe_twin *twin;  /* of this launch, or NULL */
   pe_apart apart; /* where it is */
-  bool expects;   /* that one will do, after so many sums more */
+  bool decided;   /* how many sums it makes before it has one */
   uint64_t sums_left;
 };
 

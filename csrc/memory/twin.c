@@ -7,7 +7,6 @@
 #include "twin.h"
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include "arena.h"
 #include "checked.h"
 #include "exclusive.h"
@@ -21,7 +20,6 @@ enum { PART = 1 << 13 };
 static const uint64_t SMALL = 1 << 18;
 /* Those of all workers together must be in the cache that they share. */
 static const uint64_t MOST_BYTES = 1 << 24;
-static const uint64_t HUGE_PAGE = 1 << 21;
 /* With fewer sums, there is less to gain than it takes to make one. */
 static const uint64_t FEWEST_SUMS = 1 << 14;
 /* As much as one sum with a lock takes it to clear a word of a twin and to add it. */
@@ -56,7 +54,7 @@ static bool allowed(const pe_launch *launch) {
 }
 
 /* How many sums a worker makes before it is to have a twin: none if each thread is to add to a word of its own, else as many as show
- * that it pays; observers are told of no more than that from the first sum on. */
+ * that it pays. Observers expect a twin from the first sum on, or none. */
 static uint64_t sums_before(const pe_launch *launch, uint64_t bytes, uint32_t size) {
   uint64_t threads = pe_product(launch->ctas, launch->threads), words = bytes / size;
   bool shared = launch->workers > 1 && pe_product(bytes, launch->workers) <= MOST_BYTES;
@@ -68,15 +66,13 @@ static uint64_t sums_before(const pe_launch *launch, uint64_t bytes, uint32_t si
 
 /* To be given to free(). */
 static void *zeros(pe_launch *launch, uint64_t bytes) {
-  bool large = bytes >= HUGE_PAGE;
-  uint64_t whole = large ? pe_round_up(bytes, HUGE_PAGE) : bytes;
+  bool large = bytes >= PE_HUGE_PAGE;
+  uint64_t whole = large ? pe_round_up(bytes, PE_HUGE_PAGE) : bytes;
   if (!pe_launch_charge(launch, whole)) return NULL;
   if (!large) return calloc(1, bytes);
-  void *made = aligned_alloc(HUGE_PAGE, whole);
+  void *made = aligned_alloc(PE_HUGE_PAGE, whole);
   if (!made) return NULL;
-#ifdef MADV_HUGEPAGE
-  madvise(made, whole, MADV_HUGEPAGE);
-#endif
+  pe_prefer_huge_pages(made, whole);
   return memset(made, 0, bytes);
 }
 
@@ -117,8 +113,8 @@ static uint64_t first_left(const pe_launch *launch, uint64_t address, uint32_t s
 
 /* Whether a worker without a twin has one, now that it is to make some sums. */
 static bool gets(pe_worker *self, const pe_warp *w, uint64_t address, uint32_t size, uint32_t sums) {
-  if (!self->expects) self->sums_left = first_left(w->launch, address, size);
-  self->expects = true;
+  if (!self->decided) self->sums_left = first_left(w->launch, address, size);
+  self->decided = true;
   if (self->sums_left == NEVER) return false;
   if (self->sums_left > sums) {
     self->sums_left -= sums;
@@ -249,7 +245,7 @@ static void add_all(pe_launch *launch) {
 void pe_twin_hand_over(pe_worker *worker) {
   pe_launch *launch = worker->launch;
   pe_twin *twin = take_from(worker);
-  worker->expects = false;
+  worker->decided = false;
   if (twin) {
     twin->next = atomic_load(&launch->twins);
     while (!atomic_compare_exchange_weak(&launch->twins, &twin->next, twin)) {

@@ -26,6 +26,8 @@ LONGEST = 128  # ops of a segment
 WORTH = 4  # tests that must be saved for the second version of the code to pay
 BASES = 3  # off which a block must access memory to have one test: off one or two, accesses share tests as they are
 Key = tuple[str, Reg]
+Candidate = tuple[Key, Shape, int, int]
+"""The base of an access, its shape, the constant offset and the size."""
 
 
 class Group(Struct):
@@ -56,10 +58,11 @@ class Segment(Struct):
 
 def cut_full(ctx: Context, ops: list[Op]) -> list[Segment]:
     """The same as :func:`cut`, or the ops that addresses are made of, and the others in one segment for all lanes."""
-    segments = cut(ctx, ops)
-    if ctx.unit.observed or len(ops) > LONGEST or any(segment.versioned for segment in segments) or not all(map(_is_brief, ops)):
+    candidates = _candidates(ctx, ops)
+    segments = _runs(ctx, ops, candidates)
+    if ctx.unit.observed or len(ops) > LONGEST or any(segment.versioned for segment in segments) or not all(map(_is_simple, ops)):
         return segments
-    accesses = {op: found for op in ops if op.guard is None and (found := _candidate(ctx, op)) is not None}
+    accesses = {op: found for op, found in zip(ops, candidates) if op.guard is None and found is not None}
     bases = {base for (_, base), *_ in accesses.values()}
     first = _makers(ops, bases) if len(bases) >= BASES else set()
     rest = Segment([op for op in ops if op not in first], full=True)
@@ -70,7 +73,7 @@ def cut_full(ctx: Context, ops: list[Op]) -> list[Segment]:
     return [Segment([op for op in ops if op in first]), rest] if len(rest.groups) >= BASES else segments
 
 
-def _is_brief(op: Op) -> bool:
+def _is_simple(op: Op) -> bool:
     """Whether an op is pure, or accesses memory and no more, so that it is little code."""
     return op.effects.pure or (len(op.effects.accesses) == 1 and _moves(op.effects.accesses[0]))
 
@@ -95,9 +98,12 @@ def _makers(ops: list[Op], wanted: set[Reg]) -> set[Op]:
 
 def cut(ctx: Context, ops: list[Op]) -> list[Segment]:
     """Cut a block's ops into segments."""
+    return _runs(ctx, ops, _candidates(ctx, ops))
+
+
+def _runs(ctx: Context, ops: list[Op], candidates: list[Candidate | None]) -> list[Segment]:
     segments = [Segment()]
     defined: set[Reg] = set()
-    candidates = [_candidate(ctx, op) for op in ops]
     left = Counter(found[0] for found in candidates if found is not None)  # accesses off each base that are to come
     for op, found in zip(ops, candidates):
         current = segments[-1]
@@ -116,8 +122,12 @@ def cut(ctx: Context, ops: list[Op]) -> list[Segment]:
     return segments
 
 
-def _candidate(ctx: Context, op: Op) -> tuple[Key, Shape, int, int] | None:
-    """(base, shape, constant offset, size) of an access whose test can be shared."""
+def _candidates(ctx: Context, ops: list[Op]) -> list[Candidate | None]:
+    return [_candidate(ctx, op) for op in ops]
+
+
+def _candidate(ctx: Context, op: Op) -> Candidate | None:
+    """An access whose test can be shared."""
     if len(op.effects.accesses) != 1 or not _moves(op.effects.accesses[0]):
         return None
     address, space, size = op.access.address, op.access.space, op.access.bytes

@@ -34,6 +34,7 @@ from ptxemu.lower.functions.one_op import is_widening, lower
 from ptxemu.lower.functions.routines import PROTOTYPE, finish
 from ptxemu.lower.memory.lines import begin
 from ptxemu.lower.memory.memory import pairs_of
+from ptxemu.lower.memory.patterns import full
 from ptxemu.passes.internal import RESULTS
 
 LARGE_BLOCK = 1000  # lines of LLVM IR, beyond which a block is cut: LLVM's time for one is not linear
@@ -318,8 +319,8 @@ class FunctionBuilder:
             ctx.active, ctx.active_bits = on
             return []
 
-        everyone = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(ctx.active), "-1")
-        ctx.when(ctx.scalar.bin("and", "i1", everyone, test(ctx, segment)), version, rest, [], likely=True)
+        ready = ctx.scalar.bin("and", "i1", full(ctx, ctx.active), test(ctx, segment))
+        ctx.when(ready, version, rest, [], likely=True)
 
     def _version(self, segment: Segment, trusted: Collection[Op], checking: bool = False) -> None:
         """The ops of a segment: accesses that are known to be in memory; and whether the runtime checks the others."""
