@@ -101,7 +101,8 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .cooperative = start->cooperative,
     .host_memory = start->host_memory || device->host_memory,
     .workers = device->workers,
-    .brief = start->waited ? facts->brief : 0,
+    .brief = facts->brief,
+    .waited = start->waited,
     .ended = start->ended,
     .context = start->context,
   };

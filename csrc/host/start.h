@@ -26,7 +26,7 @@ typedef struct pe_start {
   uint32_t cluster[3];         /* blocks of one in each dimension; 0: as the kernel requires, or 1 */
   uint32_t cooperative;        /* all blocks may wait for each other */
   uint32_t host_memory;        /* as in pe_config; or the device says so */
-  uint32_t waited;             /* the caller waits for the end at once: its own thread may run what ends soon */
+  uint32_t waited;             /* the caller waits for the end at once: its thread may run a part of the launch */
   uint64_t dynamic_shared;     /* bytes */
   const void *const *pointers; /* to the value of each parameter; or NULL, then they lie in ... */
   const void *buffer;          /* ... buffer_size bytes, at least param_bytes, as the kernel sees them */

@@ -122,9 +122,10 @@ typedef struct pe_config {
   uint32_t cooperative; /* all CTAs may wait for each other: each is held until it ends */
   uint32_t host_memory; /* kernels may touch all memory of the process; what is not mapped is a fault */
   uint32_t workers;     /* most threads to use; 0: one for each CPU */
-  uint32_t brief; /* not 0: about so many instructions of a warp, and the caller waits: its thread may run a small launch */
-  /* NULL, or called when the launch has ended (then it is not brief), on a thread of the pool that holds no lock; it must
-   * not wait.  Nobody but it, or whom it tells, may destroy the launch. */
+  uint32_t brief;       /* about how many instructions a warp takes, if the kernel has no loops and is short; else 0 */
+  uint32_t waited;      /* the caller waits for the end at once: its thread may run a part of the launch, or all */
+  /* NULL, or called when the launch has ended, on a thread of the pool that holds no lock; it must not wait.  Nobody but it, or whom
+   * it tells, may destroy the launch.  The caller's thread runs nothing of it then. */
   void (*ended)(void *context, pe_launch *launch);
   void *context;
   /* NULL, or called with `keeps` when the launch is destroyed: what it needed until then. */
@@ -177,10 +178,10 @@ typedef struct pe_counters {
   uint32_t output;         /* 1: there is printf output to take */
 } pe_counters;
 
-/* Whether the thread that starts a launch will run it. */
+/* Whether the thread that starts a launch will run all of it. */
 int pe_launch_is_brief(const pe_config *config);
 
-/* Start a launch on the pool's threads, or run it to its end if it is brief. 0, or an errno value. */
+/* Start a launch. Where the caller is to wait for its end, this may take as long as twenty milliseconds. 0, or an errno value. */
 int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **launch);
 
 /* Wait up to `milliseconds`, UINT32_MAX without a limit. 1: the launch has ended. */

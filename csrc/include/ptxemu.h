@@ -30,8 +30,8 @@ typedef struct pe_warp {
   uint64_t const_size;
   uint64_t param_base; /* address of the entry's parameter buffer */
   uint64_t param_size;
-  uint64_t handles;              /* address of the module's table of surfref/texref/samplerref handles (u64 each) */
-  const volatile uint32_t *stop; /* nonzero: the launch must end; polled at loop back-edges */
+  uint64_t handles;               /* address of the module's table of surfref/texref/samplerref handles (u64 each) */
+  const volatile uint32_t *asked; /* what is asked of all warps, PE_ASKED_TO ...; polled at loop back-edges */
   pe_launch *launch;
   uint32_t ntid[3];
   uint32_t nctaid[3];
@@ -118,8 +118,15 @@ enum {
 
 /* ---- called by JIT code ------------------------------------------------------------------------------------------ */
 
-/* The stop flag is set: leave the kernel. Does not return. */
+/* What may be asked of the warps of a launch: to leave the kernel; to leave the thread, if that is the program's. */
+enum { PE_ASKED_TO_STOP = 1, PE_ASKED_TO_MOVE = 2 };
+
+/* The warps are asked to stop: leave the kernel. Does not return. */
 void pe_stop(pe_warp *w);
+
+/* They are asked something: stop, or move; if it returns, this may be another thread. It changes no register but the flags, and needs
+ * no alignment of the stack. Only on x86-64; elsewhere code that polls is asked to stop alone. */
+void pe_attend(void);
 
 /* Raise a fault for `lane` (or -1 for the whole warp). Does not return: the launch ends.  `pos` is the source offset
  * of the PTX instruction; Python turns it into file and line. */

@@ -22,7 +22,7 @@ static void keep(pe_record *record, const pe_warp *w, const pe_record *fault) {
 void pe_record_fault(pe_warp *w, const pe_record *fault) {
   pe_launch *launch = w->launch;
   if (atomic_fetch_add(&launch->faults, 1 + fault->others) == 0) keep(&launch->record, w, fault);
-  atomic_store(&launch->stop, 1);
+  pe_ask(launch, PE_ASKED_TO_STOP);
 }
 
 noreturn void pe_leave(void) {

@@ -3,15 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 #include "launch.h"
 #include "arena.h"
 #include "exclusive.h"
 #include "guest.h"
 #include "internal.h"
+#include "move.h"
 #include "pool.h"
 #include "processor.h"
 #include "runtime.h"
 #include "signals.h"
+#include "watch.h"
 
 #define MAX_GRID_X 0x7fffffffu
 #define MAX_GRID_YZ 0xffffu
@@ -20,7 +25,8 @@
 #define BRIEF_INSTRUCTIONS (1u << 20) /* as they are estimated, of all warps */
 #define ROWS_PER_WORKER 4             /* of the grid, at least, where workers take whole ones */
 #define MAX_ROW 256
-#define COOPERATIVE_WARPS 16384 /* each has a stack, and a process cannot have many mappings */
+#define LOOK_OUT_NANOSECONDS 50000 /* about as long as it takes to sleep and to be woken */
+#define COOPERATIVE_WARPS 16384    /* each has a stack, and a process cannot have many mappings */
 
 static uint64_t ctas_of(const pe_config *config) { return (uint64_t)config->grid[0] * config->grid[1] * config->grid[2]; }
 
@@ -173,7 +179,7 @@ bool pe_launch_charge(pe_launch *launch, uint64_t bytes) {
 
 void pe_launch_starved(pe_launch *launch) {
   atomic_store(&launch->no_memory, 1);
-  atomic_store(&launch->stop, 1);
+  pe_ask(launch, PE_ASKED_TO_STOP);
 }
 
 static bool take_ranges(pe_launch *launch) {
@@ -210,22 +216,15 @@ static bool begin(pe_launch *launch) {
   return true;
 }
 
-/* For a thread that runs the launch itself. With pe_lock held. */
-static int take(pe_launch *launch) {
-  launch->workers = 1;
-  launch->chunk = launch->cluster;
-  if (!begin(launch)) return ENOMEM;
-  if (pe_pool_take(launch)) return 0;
-  pe_flight_end(launch);
-  return_memory(launch);
-  return ENOMEM;
-}
-
-/* With pe_lock held. */
-static int start(pe_launch *launch) {
-  choose_workers(launch);
+/* As a guest if the thread is `here` to take part. With pe_lock held. */
+static int start(pe_launch *launch, bool here) {
+  if (here && pe_launch_is_brief(&launch->config))
+    launch->workers = 1;
+  else
+    choose_workers(launch);
   if (!begin(launch)) return ENOMEM;
   choose_chunk(launch);
+  if (here && pe_watch_begin(launch) && !pe_pool_take(launch)) pe_watch_end(launch);
   if (pe_pool_assign(launch) > 0) return 0;
   pe_flight_end(launch);
   return_memory(launch);
@@ -271,18 +270,44 @@ int pe_launch_is_brief(const pe_config *config) {
   uint64_t warps = pe_round_up(threads, PE_WARP_LANES) / PE_WARP_LANES;
   bool waits = config->suspends || config->spins || config->cooperative || config->ended;
   uint64_t all = pe_product(ctas, warps);
-  return config->brief && !waits && (all <= PE_MAX_WARPS || pe_product(all, config->brief) <= BRIEF_INSTRUCTIONS);
+  return config->waited && config->brief && !waits &&
+         (all <= PE_MAX_WARPS || pe_product(all, config->brief) <= BRIEF_INSTRUCTIONS);
+}
+
+static uint64_t nanoseconds(void) {
+  struct timespec now = pe_after(0);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void breathe(void) {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+/* The guest has done its part, and so the others are at their last CTAs: they end soon, unless they wait for a processor. */
+static void look_out(const pe_launch *launch) {
+  uint64_t end = nanoseconds() + LOOK_OUT_NANOSECONDS;
+  while (!launch->ended && nanoseconds() < end) breathe();
+}
+
+/* Whether the thread that starts a launch may run a part of it. */
+static bool may_join(const pe_launch *launch) {
+  return launch->config.waited && !launch->config.ended && !pe_launch_has_fibers(launch) && pe_move_is_possible(launch);
 }
 
 int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
   pe_guest guest;
   int error = create(arena, config, out);
   if (error) return error;
-  bool here = pe_launch_is_brief(config) && pe_guest_enter(&guest);
+  bool here = may_join(*out) && pe_guest_enter(&guest);
   pe_lock();
-  error = here ? take(*out) : start(*out);
+  error = start(*out, here);
+  bool joined = (*out)->guest != NULL;
   pe_unlock();
-  if (here && !error) pe_pool_run(*out);
+  if (joined && pe_pool_join(*out)) look_out(*out);
   if (here) pe_guest_leave(&guest);
   if (error) {
     tell_ended(*out);
@@ -333,17 +358,8 @@ void pe_launch_orphaned(pe_launch *launch) {
   launch->ended = launch->orphaned = true;
 }
 
-static struct timespec deadline_after(uint32_t milliseconds) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  now.tv_sec += milliseconds / 1000;
-  now.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-  if (now.tv_nsec >= 1000000000) now.tv_sec++, now.tv_nsec -= 1000000000;
-  return now;
-}
-
 int pe_launch_wait(pe_launch *launch, uint32_t milliseconds) {
-  struct timespec deadline = deadline_after(milliseconds);
+  struct timespec deadline = pe_after(milliseconds);
   pe_lock();
   if (milliseconds == UINT32_MAX)
     while (!launch->ended) pe_wait(&launch->end);
@@ -354,7 +370,7 @@ int pe_launch_wait(pe_launch *launch, uint32_t milliseconds) {
   return ended;
 }
 
-void pe_launch_request_stop(pe_launch *launch) { atomic_store(&launch->stop, 1); }
+void pe_launch_request_stop(pe_launch *launch) { pe_ask(launch, PE_ASKED_TO_STOP); }
 
 uint64_t pe_launch_number(const pe_launch *launch) { return launch->gridid; }
 

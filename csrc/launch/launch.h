@@ -27,11 +27,14 @@ struct pe_launch {
   uint32_t cluster_shift;  /* log2 of the bytes from the shared window of one of its CTAs to the next */
   uint32_t threads, warps; /* of a CTA */
   uint64_t ctas, chunk, gridid;
-  uint32_t workers; /* threads that run the launch */
-  uint32_t running; /* of them, not finished; guarded by pe_lock */
-  pe_worker *guest; /* of the thread that has started it and runs it; or NULL */
+  _Atomic uint32_t workers; /* that run the launch */
+  uint32_t running;         /* of them, not finished; guarded by pe_lock, as the next four are */
+  pe_worker *guest;         /* of the thread that has started it and takes part; or NULL */
+  pe_worker *called;        /* whose threads have not come yet */
+  pe_launch *next_watched;
+  uint32_t watched; /* how often it was looked at */
   bool stepped;     /* by interpret.c: no threads, and one fiber for each CTA */
-  bool ended;
+  _Atomic bool ended;
   bool orphaned; /* by a fork */
   pthread_cond_t end;
   pe_windows *windows; /* of each worker's first place, then of further ones; guarded by pe_lock */
@@ -44,7 +47,8 @@ struct pe_launch {
   _Atomic uint32_t begun;       /* workers that have taken their first CTA */
   _Atomic(pe_twin *) twins;     /* of workers that are done */
   _Atomic uint32_t handed_over; /* how many these are */
-  _Atomic uint32_t stop, exclusive, updating, no_memory;
+  _Atomic uint32_t asked;       /* of its warps, PE_ASKED_TO ... */
+  _Atomic uint32_t exclusive, updating, no_memory;
   _Atomic uint32_t stuck_workers; /* whose CTAs only wait for mbarriers */
   pe_record record;               /* of the first fault */
   pe_record left;                 /* where a warp was when the launch was stopped */
@@ -53,7 +57,13 @@ struct pe_launch {
   pe_stand stand[PE_MOST_STANDS];
 };
 
-static inline bool pe_stopped(pe_launch *launch) { return atomic_load_explicit(&launch->stop, memory_order_relaxed) != 0; }
+static inline bool pe_asked(pe_launch *launch, uint32_t what) {
+  return atomic_load_explicit(&launch->asked, memory_order_relaxed) & what;
+}
+
+static inline bool pe_stopped(pe_launch *launch) { return pe_asked(launch, PE_ASKED_TO_STOP); }
+
+static inline void pe_ask(pe_launch *launch, uint32_t what) { atomic_fetch_or(&launch->asked, what); }
 
 /* Whether each warp has a fiber of its own; else one serves a worker. */
 static inline bool pe_launch_has_fibers(const pe_launch *launch) {

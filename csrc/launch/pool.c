@@ -9,6 +9,7 @@
 #include "processor.h"
 #include "runtime.h"
 #include "signals.h"
+#include "watch.h"
 #include "worker.h"
 
 static pe_worker *idle;
@@ -32,19 +33,41 @@ static void finish(pe_launch *launch) {
   pe_lock();
 }
 
+/* The thread has come: it is not called any more. */
+static void come(pe_worker *worker) {
+  pe_worker **link = &worker->launch->called;
+  while (*link && *link != worker) link = &(*link)->next;
+  if (*link) *link = worker->next;
+}
+
+static void put(pe_worker **list, pe_worker *worker) {
+  worker->next = *list;
+  *list = worker;
+}
+
+/* The thread goes on as another worker. */
+static pe_worker *succeed(pe_worker *worker) {
+  pe_worker *successor = worker->successor;
+  worker->successor = NULL;
+  put(&spare, worker);
+  return pe_self = successor;
+}
+
 static void serve(pe_worker *worker) {
   pe_lock();
   for (;;) {
-    while (!worker->launch) pe_wait(&worker->wake);
+    while (!worker->launch && !worker->successor) pe_wait(&worker->wake);
+    if (worker->successor) worker = succeed(worker);
     pe_launch *launch = worker->launch;
+    come(worker);
     pe_unlock();
     pe_worker_run(worker);
+    pe_worker_end(worker);
     pe_lock();
     worker->launch = NULL;
     busy--;
     if (--launch->running == 0) finish(launch);
-    worker->next_idle = idle;
-    idle = worker;
+    put(&idle, worker);
   }
 }
 
@@ -78,7 +101,7 @@ static pe_worker *new_worker(void) {
 static pe_worker *hire(void) {
   pe_worker *worker = idle;
   if (worker) {
-    idle = worker->next_idle;
+    idle = worker->next;
     return worker;
   }
   worker = new_worker();
@@ -94,46 +117,99 @@ uint32_t pe_pool_offer(uint32_t wanted) {
   return wanted < free_threads ? wanted : free_threads;
 }
 
+/* The index is taken. */
+static void give(pe_launch *launch, pe_worker *worker, uint32_t index) {
+  worker->index = index;
+  worker->launch = launch;
+  busy++;
+}
+
 uint32_t pe_pool_assign(pe_launch *launch) {
-  uint32_t hired = 0;
-  for (; hired < launch->workers; hired++) {
+  uint32_t taken = launch->guest != NULL;
+  for (; taken < launch->workers; taken++) {
     pe_worker *worker = hire();
     if (!worker) break;
-    worker->index = hired;
-    worker->launch = launch;
+    give(launch, worker, taken);
+    put(&launch->called, worker);
     pthread_cond_signal(&worker->wake);
   }
-  busy += hired;
-  launch->running = launch->workers = hired;
-  return hired;
+  return launch->running = launch->workers = taken;
 }
 
 /* ---- on the caller's thread ---- */
 
 bool pe_pool_take(pe_launch *launch) {
   pe_worker *worker = spare;
-  if (worker) spare = worker->next_idle;
+  if (worker) spare = worker->next;
   if (!worker) worker = new_worker();
   if (!worker) return false;
-  worker->index = 0;
-  worker->launch = launch;
+  give(launch, worker, 0);
+  worker->is_guest = true;
   launch->guest = worker;
-  launch->running = launch->workers = 1;
-  busy++;
   return true;
 }
 
-void pe_pool_run(pe_launch *launch) {
+/* There is nothing left to do for those that have been called and have not come. */
+static void call_off(pe_launch *launch) {
+  pe_lock();
+  for (pe_worker *worker = launch->called, *next; worker; worker = next) {
+    next = worker->next;
+    worker->launch = NULL;
+    put(&idle, worker);
+    busy--;
+    launch->running--;
+    launch->workers--;
+  }
+  launch->called = NULL;
+  pe_unlock();
+}
+
+/* Let a thread of the pool go on as this worker. False: there is none, and this one has to. */
+static bool hand_on(pe_worker *worker) {
+  pe_launch *launch = worker->launch;
+  pe_lock();
+  pe_worker *other = idle;
+  pe_watch_end(launch);
+  atomic_fetch_and(&launch->asked, ~(uint32_t)PE_ASKED_TO_MOVE);
+  worker->is_guest = false;
+  launch->guest = NULL;
+  if (other) {
+    idle = other->next;
+    other->successor = worker;
+    pthread_cond_signal(&other->wake);
+  }
+  bool done = other || !pe_thread_start(thread_main, worker);
+  if (!done) worker->is_guest = pe_watch_begin(launch);
+  pe_unlock();
+  return done;
+}
+
+static void leave(pe_worker *worker) {
+  pe_launch *launch = worker->launch;
+  pe_lock();
+  pe_watch_end(launch);
+  launch->guest = NULL;
+  worker->launch = NULL;
+  worker->is_guest = false;
+  put(&spare, worker);
+  busy--;
+  if (--launch->running == 0) pe_launch_finished(launch);
+  pe_unlock();
+}
+
+bool pe_pool_join(pe_launch *launch) {
   pe_worker *worker = launch->guest, *before = pe_self;
   pe_self = worker;
-  pe_worker_run(worker);
+  bool ended, moved = false;
+  do {
+    ended = pe_worker_run(worker);
+    moved = !ended && hand_on(worker);
+  } while (!ended && !moved);
+  if (ended) {
+    call_off(launch);
+    pe_worker_end(worker);
+    leave(worker);
+  }
   pe_self = before;
-  pe_lock();
-  worker->launch = NULL;
-  worker->next_idle = spare;
-  spare = worker;
-  busy--;
-  launch->running = 0;
-  pe_launch_finished(launch);
-  pe_unlock();
+  return ended;
 }

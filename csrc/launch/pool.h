@@ -8,10 +8,10 @@
 uint32_t pe_pool_offer(uint32_t wanted);
 /* Hand the launch to up to launch->workers threads; the number that took it. With pe_lock held. */
 uint32_t pe_pool_assign(pe_launch *launch);
-/* Take a worker for this thread, which is to run the launch by itself. False: there is no memory. With pe_lock held. */
+/* Take a worker for this thread, the launch's guest, before others are assigned. False: there is no memory. With pe_lock held. */
 bool pe_pool_take(pe_launch *launch);
-/* Run it to its end, without the lock. */
-void pe_pool_run(pe_launch *launch);
+/* Run CTAs as that worker, until there are none left. False: a thread of the pool goes on in its place. */
+bool pe_pool_join(pe_launch *launch);
 void pe_pool_forget(void);
 
 #endif

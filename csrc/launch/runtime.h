@@ -3,6 +3,7 @@
 #define PTXEMU_RUNTIME_H
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
 void pe_runtime_init(void);
@@ -10,6 +11,8 @@ void pe_runtime_init(void);
 void pe_lock(void);
 void pe_unlock(void);
 void pe_wait(pthread_cond_t *condition);
+/* So long from now (CLOCK_MONOTONIC). */
+struct timespec pe_after(uint32_t milliseconds);
 /* False when the deadline (CLOCK_MONOTONIC) has passed. */
 bool pe_wait_until(pthread_cond_t *condition, const struct timespec *deadline);
 void pe_condition_init(pthread_cond_t *condition);

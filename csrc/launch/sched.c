@@ -17,6 +17,7 @@
 #include "fault.h"
 #include "internal.h"
 #include "launch.h"
+#include "move.h"
 #include "runtime.h"
 #include "sync.h"
 #include "twin.h"
@@ -73,6 +74,7 @@ static void run_straight(void *argument) {
   while (!pe_stopped(launch) && pe_supply_has_next(s, launch)) {
     uint64_t run = 0;
     while (s->next < s->last && !pe_stopped(launch)) {
+      pe_move_if_asked(worker);
       uint32_t ctas = pe_cta_place(worker->cta, launch, s->next, s->last);
       s->next += ctas;
       run_cta_straight(worker, kernel);
@@ -333,29 +335,39 @@ static void run_waiting(pe_worker *worker) {
 
 /* ---- a worker's part of a launch ---- */
 
-static void run(pe_worker *worker) {
+/* False: there is no memory. */
+static bool prepare(pe_worker *worker) {
   pe_launch *launch = worker->launch;
-  pe_default_floating_point();
   worker->supply = (pe_supply){0};
   memset(worker->reaches, 0, sizeof worker->reaches);
-  if (launch->config.daz) zero_denormals();
   pe_windows windows = pe_launch_first_windows(launch, worker->index);
-  if (!pe_cta_prepare(worker->cta, launch, &windows, NULL)) {
-    pe_launch_starved(launch);
-    return;
-  }
-  if (pe_launch_has_fibers(launch)) {
-    run_waiting(worker);
-    forget_places(worker);
-  } else {
-    pe_fiber_start(worker->cta->fibers[0], run_straight, worker);
-    pe_fiber_resume(worker->cta->fibers[0]);
-  }
-  worker->running = NULL;
-  pe_cta_rest(worker->cta);
+  if (pe_cta_prepare(worker->cta, launch, &windows, NULL)) return true;
+  pe_launch_starved(launch);
+  return false;
 }
 
-void pe_worker_run(pe_worker *worker) {
-  run(worker);
+static bool go_on(pe_worker *worker) {
+  worker->has_moved = false;
+  pe_fiber_resume(worker->cta->fibers[0]);
+  return !worker->has_moved;
+}
+
+bool pe_worker_run(pe_worker *worker) {
+  pe_default_floating_point();
+  if (worker->launch->config.daz) zero_denormals();
+  if (worker->has_moved) return go_on(worker);
+  if (!prepare(worker)) return true;
+  if (!pe_launch_has_fibers(worker->launch)) {
+    pe_fiber_start(worker->cta->fibers[0], run_straight, worker);
+    return go_on(worker);
+  }
+  run_waiting(worker);
+  forget_places(worker);
+  return true;
+}
+
+void pe_worker_end(pe_worker *worker) {
+  worker->running = NULL;
+  pe_cta_rest(worker->cta);
   pe_twin_hand_over(worker);
 }

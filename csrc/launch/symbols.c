@@ -26,6 +26,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_stack_overflow),
   SYMBOL(pe_invalid_call),
   SYMBOL(pe_stop),
+  SYMBOL(pe_attend),
   SYMBOL(pe_fault),
   SYMBOL(pe_check),
   SYMBOL(pe_refuse_lanes),

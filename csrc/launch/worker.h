@@ -13,9 +13,12 @@ enum { PE_KNOWN_REACHES = 16 };
 
 struct pe_worker {
   pthread_cond_t wake;
-  pe_launch *launch; /* assigned; guarded by pe_lock */
-  uint32_t index;    /* in the launch */
-  pe_worker *next_idle;
+  pe_launch *launch;      /* assigned; guarded by pe_lock, as the next three are */
+  uint32_t index;         /* in the launch */
+  pe_worker *next;        /* idle, spare, or called to the same launch */
+  pe_worker *successor;   /* which the thread is to be from now on */
+  bool is_guest;          /* the thread is the program's */
+  bool has_moved;         /* from a thread that has begun: the fiber has more to do */
   pe_warp_state *running; /* the warp on a fiber now, NULL while the scheduler runs; read by the signal handler */
   pe_cta *cta;            /* the one that runs */
   pe_cta **place;         /* what the worker holds: at least one, most of the time no more */
@@ -34,7 +37,10 @@ struct pe_worker {
 /* The worker of this thread; NULL on other threads.  Initial-exec: the signal handler must not allocate. */
 extern _Thread_local pe_worker *pe_self __attribute__((tls_model("initial-exec")));
 
-void pe_worker_run(pe_worker *worker);
+/* Run CTAs until there are none left, or go on to. False: the worker has to leave the thread before that. */
+bool pe_worker_run(pe_worker *worker);
+/* It has run all, and what it has by itself goes to the launch. */
+void pe_worker_end(pe_worker *worker);
 /* One more place, for the cluster of those before it if that is not complete. False: there is no memory for it. */
 bool pe_worker_add_place(pe_worker *worker);
 /* Round to nearest, keep subnormals, trap nothing: whatever the creator of this thread had set. */

@@ -55,6 +55,7 @@ def _initialize() -> None:
     llvm.set_option("", f"-opt-disable={','.join(LEFT_OUT)}")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()  # of inline assembly
 
 
 @lru_cache(maxsize=8)

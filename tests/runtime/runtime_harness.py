@@ -106,7 +106,7 @@ class Code:
         self.b.branch(head)
         self.b.position_at_end(head)
         body()
-        stop = self.b.load(self.field("stop", PTR), typ=I32)
+        stop = self.b.load(self.field("asked", PTR), typ=I32)
         self.b.cbranch(self.b.icmp_unsigned("==", stop, self.i32(0)), head, out)
         self.b.position_at_end(out)
         self.call("pe_stop")

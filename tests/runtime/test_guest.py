@@ -1,4 +1,4 @@
-"""Launches that end soon run on the thread that starts them, which notices nothing of it."""
+"""The thread that starts a launch and waits takes part in it, runs all of it if it ends soon, and notices nothing of it."""
 
 from __future__ import annotations
 
@@ -87,9 +87,105 @@ def test_small_launches_run_on_the_callers_thread():
     long = STORE.replace(" st.", "add.u64 %p, %p, 4; sub.u64 %p, %p, 4;" * 1000 + "st.")
     here = {threading.get_native_id()}
     assert thread_of(STORE, 1, 1024) == thread_of(STORE, 32, 32) == thread_of(STORE, 20, 1024) == thread_of(long, 1, 1024) == here
-    assert threading.get_native_id() not in thread_of(STORE, 20_000, 32)
-    assert threading.get_native_id() not in thread_of(long, 20, 1024)
-    assert threading.get_native_id() not in thread_of(STORE.replace("ret;", "bar.sync 0; ret;"), 1, 32)
+
+
+@pytest.mark.parametrize("body", ["", "bar.sync 0;", "L: add.u32 %a, %a, 1; setp.lt.u32 %q, %a, 9; @%q bra L;"])
+def test_the_callers_thread_takes_part_in_large_launches(body):
+    threads = thread_of(STORE.replace("ret;", f"mov.u32 %a, 0; {body} ret;"), 20_000, 64)
+    assert threading.get_native_id() in threads and len(threads) > 1
+
+
+def test_warps_with_fibers_have_threads_of_their_own():
+    assert threading.get_native_id() not in thread_of(STORE.replace("ret;", "nanosleep.u32 1; ret;"), 1, 32)
+
+
+# ---------------------------------------------------------------- launches that take long
+
+ENDLESS = HEAD + NAME + " L: atom.global.add.u32 %a, [%p], 1; bra L; }"
+STEPS = (1_000_000, 3_000_000)
+"""Of warps in a loop, more than fit the time after which the caller leaves it."""
+GENERATOR = (
+    HEAD
+    + """
+.visible .entry k(.param .u64 out, .param .u32 few, .param .u32 many) {
+    .reg .u64 %p, %o; .reg .u32 %t, %c, %n, %i, %x; .reg .f32 %f, %g; .reg .f64 %d; .reg .pred %odd, %q;
+    ld.param.u64 %p, [out]; ld.param.u32 %n, [few]; ld.param.u32 %x, [many];
+    mov.u32 %t, %tid.x; mov.u32 %c, %ctaid.x; mad.lo.u32 %c, %c, 64, %t;
+    and.b32 %i, %t, 1; setp.eq.u32 %odd, %i, 1; @%odd mov.u32 %n, %x;
+    cvt.rn.f32.u32 %f, %t; mov.f32 %g, 0f00000000; cvt.rn.f64.u32 %d, %c; mov.u32 %i, 0; mov.u32 %x, %c;
+L:  mad.lo.u32 %x, %x, 1664525, 1013904223;
+    xor.b32 %x, %x, 0; sub.f32 %g, %f, %g; neg.f64 %d, %d;
+    add.u32 %i, %i, 1; setp.lt.u32 %q, %i, %n; @%q bra L;
+    cvt.rni.u32.f32 %t, %g; add.u32 %x, %x, %t; abs.f64 %d, %d; cvt.rni.u32.f64 %t, %d; add.u32 %x, %x, %t;
+    mul.wide.u32 %o, %c, 4; add.u64 %p, %p, %o; st.global.u32 [%p], %x; ret; }"""
+)
+
+
+def generated(seed: np.ndarray, steps: int) -> np.ndarray:
+    """The linear congruential generator after ``steps``, by squaring its step."""
+    factor, term, whole, rest = 1664525, 1013904223, 1, 0
+    while steps:
+        if steps & 1:
+            whole, rest = whole * factor & 0xFFFFFFFF, (rest * factor + term) & 0xFFFFFFFF
+        factor, term = factor * factor & 0xFFFFFFFF, term * (factor + 1) & 0xFFFFFFFF
+        steps >>= 1
+    return (seed.astype(np.uint64) * whole + rest).astype(np.uint32)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("opt", [0, 3])
+def test_values_stay_when_the_caller_leaves_a_loop(workers, opt):
+    """Half of the lanes go on when the others have left, which are a mask; all their values are in registers."""
+    device = ptxemu.Device(memory="8 MiB", workers=workers)
+    module = ptxemu.loads(GENERATOR, device=device, opt=opt)
+    found = device.empty(256, np.uint32)
+    module["k"][4, 64](found, *STEPS)
+    lanes = np.arange(256, dtype=np.uint32)
+    steps = np.where(lanes & 1, STEPS[1], STEPS[0])
+    values = np.where(lanes & 1, generated(lanes, STEPS[1]), generated(lanes, STEPS[0]))
+    alternating = np.where(steps % 2, lanes % 64, 0)
+    np.testing.assert_array_equal(found.array, values + alternating.astype(np.uint32) + lanes)
+
+
+@pytest.mark.parametrize("tier", ["fast", "best"])
+def test_endless_launches_end_in_time(tier):
+    device = ptxemu.Device(memory="8 MiB")
+    module, buffer = ptxemu.loads(ENDLESS, device=device, tier=tier), device.empty(1, np.uint32)
+    for grid in (1, 64):
+        with pytest.raises(ptxemu.LaunchTimeout):
+            module["k"][grid, 32](buffer, timeout=0.05)
+
+
+def test_signals_come_while_a_launch_goes_on():
+    class Alarm(Exception):
+        pass
+
+    def ring(number: int, frame: object) -> None:
+        raise Alarm
+
+    module, buffer = ptxemu.loads(ENDLESS), np.zeros(1, "u4")
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Alarm):
+            module["k"][1, 1](buffer)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_threads_that_are_not_needed_any_more_are_called_off():
+    """Launches end before the others have come; what these have been given is not theirs then."""
+    device = ptxemu.Device(memory="8 MiB", workers=4)
+    loop = (
+        HEAD + NAME + " mov.u32 %a, 0; L: red.global.add.u32 [%p], 1; add.u32 %a, %a, 1; setp.lt.u32 %q, %a, 2; @%q bra L; ret; }"
+    )
+    module, buffer = ptxemu.loads(loop, device=device), device.empty(1, np.uint32)
+    done = 0
+    for launch in range(1000):
+        grid = 64 if launch % 10 == 0 else 4  # as many threads as have sums of their own
+        module["k"][grid, 256](buffer)
+        done += grid * 256 * 2
+    assert buffer.array[0] == done
 
 
 # ---------------------------------------------------------------- faults
@@ -98,6 +194,13 @@ def test_small_launches_run_on_the_callers_thread():
 def fault_of(module: ptxemu.Module) -> None:
     with pytest.raises(ptxemu.Fault, match="illegal address in kernel `k`"):
         module["k"][1, 32](0x123000)
+
+
+def test_faults_beside_the_pools_threads():
+    module = ptxemu.loads(STORE)
+    for _ in range(20):
+        with pytest.raises(ptxemu.Fault, match="illegal address in kernel `k`"):
+            module["k"][20_000, 64](0x123000)
 
 
 def test_faults_on_the_callers_thread():
@@ -307,8 +410,16 @@ print(codes)
 """
 
 
-def test_a_fork_while_others_launch():
-    done = subprocess.run([sys.executable, "-c", FORKS, ADD], capture_output=True, text=True, timeout=200, cwd=ROOT, check=False)
+@pytest.mark.parametrize("loop", ["", "mov.u32 %a, 0; L: add.u32 %a, %a, 1; setp.lt.u32 %q, %a, 9; @%q bra L;"])
+def test_a_fork_while_others_launch(loop):
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS, ADD.replace("ret;", f"{loop} ret;")],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        cwd=ROOT,
+        check=False,
+    )
     assert done.stdout == "{0}\n", done.stderr
 
 

@@ -160,8 +160,29 @@ def note_exit(ctx: Context) -> None:
     ctx.stmt(f"store i32 {gone}, ptr {pointer}, align 4")
 
 
-def poll_stop(ctx: Context) -> None:
-    """Leave the kernel if the launch is to stop."""
-    flag = ctx.inst(f"load volatile i32, ptr {ctx.field('stop')}, align 4")
-    stopped = ctx.scalar.icmp("ne", "i32", flag, "0")
+def poll(ctx: Context) -> None:
+    """Do what the warps of the launch are asked to: leave the kernel, or go on in another thread."""
+    if ctx.target.polls:
+        ctx.stmt(f'call void asm sideeffect "{POLL}", "r,~{{flags}}"(ptr {ctx.field("asked")}) nounwind {UNSEEN}')
+        return
+    asked = ctx.inst(f"load volatile i32, ptr {ctx.field('asked')}, align 4")
+    stopped = ctx.scalar.icmp("ne", "i32", asked, "0")
     ctx.leave_if(stopped, partial(ctx.call, "void", "pe_stop", ("ptr", "%w"), attributes="cold noreturn"))
+
+
+POLL = r"\0A".join(
+    """cmpl $$0, ($0)
+    jne 1f
+    2:
+    .subsection 1
+    1: leaq -128(%rsp), %rsp
+    callq pe_attend@PLT
+    leaq 128(%rsp), %rsp
+    jmp 2b
+    .previous""".splitlines()
+)
+"""Loops have no further block for it, and no call that they would have to keep values for: ``pe_attend`` changes no register. The
+call is behind all code. Functions may have values in the 128 bytes below the stack pointer (System V ABI, AMD64, 3.2.2)."""
+
+UNSEEN = "memory(inaccessiblemem: readwrite)"
+"""What it changes is no memory of the kernel."""

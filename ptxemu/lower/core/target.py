@@ -4,10 +4,11 @@ from __future__ import annotations
 
 
 class Target:
-    """What the lowering may assume of the CPU: cheap masked and gathering memory instructions, and the mode DAZ (``x86``)."""
+    """What the lowering may assume of the CPU: cheap masked and gathering memory instructions; of x86 the mode DAZ, and
+    ``pe_attend``, which changes no registers (``polls``)."""
 
     def __init__(self, features: frozenset[str], x86: bool = False) -> None:
-        self.daz = x86
+        self.daz = self.polls = x86
         self.avx2 = "avx2" in features
         self.avx512 = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= features
         self.deposits = self.avx512 and "bmi2" in features  # bits to places in one fast instruction

@@ -18,7 +18,7 @@ from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph, Phi, given, reads, writes
 from ptxemu.ir.observed import leaves_stamps, tells_order
 from ptxemu.ir.ops import Op, Reg
-from ptxemu.lower.control.sync import note_exit, poll_stop
+from ptxemu.lower.control.sync import note_exit, poll
 from ptxemu.lower.core.context import ALL_ON, MASK, Context, keep_in_memory, zero
 from ptxemu.lower.core.families import families_of, listed_together
 from ptxemu.lower.core.known import Lines, Reach
@@ -287,7 +287,7 @@ class FunctionBuilder:
 
     def _part(self) -> None:
         """Begin a new block of LLVM IR, behind a branch that LLVM cannot remove."""
-        poll_stop(self.ctx)
+        poll(self.ctx)
         self.ctx.settle()
 
     def _segment(self, segment: Segment) -> None:
@@ -478,14 +478,14 @@ class FunctionBuilder:
             self._go(block, succ)
 
     def _latch(self, block: Block) -> None:
-        """The back edge: poll the stop flag; go round again if any lane is left."""
+        """The back edge: poll; go round again if any lane is left."""
         ctx = self.ctx
         header = block.succs[0]
         self.send(block, header, ctx.active)
         if block in self.graph.spins:
             ctx.call("void", "pe_yield", ("ptr", "%w"))
         else:
-            poll_stop(ctx)
+            poll(ctx)
         self._again(block)
         # When no lane reaches the latch its test has already gone on to what waits after the loop.
 

@@ -18,7 +18,7 @@ from ptxemu.ir.convergence import meets, membermask, only_meets
 from ptxemu.ir.graph import Block, Graph
 from ptxemu.ir.ops import Imm, Op, Operand, Reg
 from ptxemu.ir.types import B32
-from ptxemu.lower.control.sync import poll_stop
+from ptxemu.lower.control.sync import poll
 from ptxemu.lower.control.warp import equal_lanes
 from ptxemu.lower.core.context import MASK, Context, keep_in_memory
 from ptxemu.lower.core.effects import effect
@@ -165,7 +165,7 @@ class IndependentBuilder(FunctionBuilder):
         if block in self.graph.spins:
             self.ctx.jump(self.after(block))
         else:
-            poll_stop(self.ctx)
+            poll(self.ctx)
             self.ctx.jump(f"{self.name(header)}.test")
 
     def _lap(self) -> None:

@@ -21,7 +21,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi
 from ptxemu.ir.ops import Addr, Op, Operand, Reg
 from ptxemu.ir.types import B64
-from ptxemu.lower.control.sync import poll_stop
+from ptxemu.lower.control.sync import poll
 from ptxemu.lower.core import reach
 from ptxemu.lower.core.access import NOTED, note_position
 from ptxemu.lower.core.context import Context
@@ -272,7 +272,7 @@ class LaneLoopWriter:
         for reg in self.region.outputs if succ is self.region.exit else ():
             self._keep(reg, ctx.read(reg))
         if succ in self.region.headers and self.place[succ] <= self.place[block]:
-            poll_stop(ctx)
+            poll(ctx)
         ctx.jump(self.next if succ is self.region.exit else self._label(succ))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr, Function, Imm, Op, Operand, Reg, SymRef
 from ptxemu.ir.types import B32, B64, U64, ScalarType
-from ptxemu.lower.control.sync import poll_stop
+from ptxemu.lower.control.sync import poll
 from ptxemu.lower.core.access import frame_end, note_position, symbol_address
 from ptxemu.lower.core.context import MASK, WORD, Context
 from ptxemu.lower.core.effects import effect
@@ -234,7 +234,7 @@ def invalid_call(ctx: Context, op: Op) -> None:
 
 @effect("_enter")
 def enter(ctx: Context, op: Op) -> None:
-    """Fault if there is no room for the frame in local memory or on the host's stack; poll the stop flag."""
+    """Fault if there is no room for the frame in local memory or on the host's stack; poll."""
     end = frame_end(ctx)
     full = ctx.scalar.icmp("ugt", "i64", end, ctx.field("local_size"))
     here = ctx.inst(f"ptrtoint ptr {ctx.alloca('i64')} to i64")
@@ -245,7 +245,7 @@ def enter(ctx: Context, op: Op) -> None:
         return []
 
     ctx.when(ctx.scalar.bin("or", "i1", full, deep), overflow, None, [], likely=False)
-    poll_stop(ctx)
+    poll(ctx)
 
 
 @effect("_arguments")

@@ -20,7 +20,7 @@ from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg
 from ptxemu.ir.types import B32, B64, ScalarType
-from ptxemu.lower.control.sync import poll_stop
+from ptxemu.lower.control.sync import poll
 from ptxemu.lower.core.access import Span, extended, pattern_test
 from ptxemu.lower.core.context import ALL_ON, MASK, Context
 from ptxemu.lower.core.known import SureTrips
@@ -348,7 +348,7 @@ def write(builder: FunctionBuilder, block: Block, sure: Sure) -> None:
     ctx.stmt(f"br i1 {stay}, label %{name}.on, label %{name}.leave")
     saved = ctx.remembered()
     ctx.start(f"{name}.on")
-    poll_stop(ctx)
+    poll(ctx)
     builder.after_trips(sure.latch)
     ctx.jump(name)
     ctx.remember(saved)

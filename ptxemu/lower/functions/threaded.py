@@ -15,7 +15,7 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.graph import Block, Graph, Phi
 from ptxemu.ir.ops import Imm, Reg
 from ptxemu.ir.types import B32
-from ptxemu.lower.control.sync import note_exit, poll_stop
+from ptxemu.lower.control.sync import note_exit, poll
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout, align_up
@@ -274,7 +274,7 @@ class ThreadedBuilder(FunctionBuilder):
         if block in self.graph.spins:
             self.steps.plain("yield", _yield)
         else:
-            self.steps.plain("poll", poll_stop)
+            self.steps.plain("poll", poll)
         self._send(block, block.succs[0], CURRENT, Way(block.succs[0]))
 
     def _note_exit(self) -> None:

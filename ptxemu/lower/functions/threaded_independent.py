@@ -15,7 +15,7 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.convergence import membermask
 from ptxemu.ir.graph import Block, Graph, given, reads, writes
 from ptxemu.ir.ops import Reg
-from ptxemu.lower.control.sync import poll_stop
+from ptxemu.lower.control.sync import poll
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
@@ -123,7 +123,7 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
         """Another trip at once, or, in a loop that spins, in the next lap."""
         spins = block in self.graph.spins
         if not spins:
-            self.steps.plain("poll", poll_stop)
+            self.steps.plain("poll", poll)
         self._send(block, block.succs[0], CURRENT, self._way(block) if spins else Way(block.succs[0]))
 
 
