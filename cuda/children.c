@@ -35,7 +35,7 @@ static cudaError_t run(px_item *item, const pe_child *child) {
                          .host_memory = item->work->start.host_memory};
   pe_start what;
   cudaError_t error = px_launch_prepare(kernel, &g, NULL, child->arguments, &what);
-  what.waited = 1;
+  what.joins = 1;
   if (!error) px_perform_launch(item, &what);
   return error;
 }

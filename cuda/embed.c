@@ -202,7 +202,7 @@ static pe_start start_of(const px_kernel *kernel, const ptxemu_shape *shape, con
   pe_start what = {.module = kernel->module->resident,
                    .kernel = kernel->facts,
                    .cooperative = shape->cooperative != 0,
-                   .waited = true,
+                   .joins = true,
                    .dynamic_shared = shape->shared,
                    .pointers = arguments};
   for (int axis = 0; axis < 3; axis++) {

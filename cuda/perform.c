@@ -78,34 +78,26 @@ static void fail(px_item *item, int error) {
     px_stay_in(item->context, px_start_error(error));
 }
 
-/* Start a launch on the pool's threads, where it may have ended when this returns. false: it cannot be. */
+/* Start a launch, which may have ended when this returns. Whether it goes on. */
 static bool start(px_item *item) {
   char message[PE_MESSAGE_BYTES];
   pe_launch *launch;
+  uint32_t over = false;
   pe_start what = item->work->start;
   what.ended = ended;
   what.context = px_item_keep(item);
+  what.joins = pe_start_should_join(&what);
+  what.over = &over;
   int error = pe_start_launch(&what, &launch, message);
   if (error) fail(item, error);
   px_queue_lock();
-  if (!error && !item->over) add_running(item, launch);
+  if (!error && !over && !item->over) add_running(item, launch);
   px_item_disown(item);
   px_queue_unlock();
-  return !error;
-}
-
-/* Launch on this thread. */
-static void launch_here(px_item *item, const pe_start *what) {
-  char message[PE_MESSAGE_BYTES];
-  pe_launch *launch;
-  int error = pe_start_launch(what, &launch, message);
-  if (error) {
-    fail(item, error);
-    return;
-  }
-  pe_launch_wait(launch, UINT32_MAX);
+  if (error || !over) return !error;
   settle(item, launch);
   pe_launch_destroy(launch);
+  return px_children_begin(item);
 }
 
 void px_perform_launch(px_item *item, const pe_start *what) {
@@ -125,15 +117,6 @@ void px_perform_launch(px_item *item, const pe_start *what) {
   px_queue_unlock();
   settle(item, launch);
   pe_launch_destroy(launch);
-}
-
-/* Launch; false: it goes on. */
-static bool launch(px_item *item) {
-  pe_start what = item->work->start;
-  what.waited = 1;
-  if (!pe_start_is_brief(&what)) return !start(item);
-  launch_here(item, &what);
-  return !px_children_begin(item);
 }
 
 /* ---- events of other processes: each wait is a thread, as it may take any time ---- */
@@ -163,7 +146,7 @@ static bool perform(px_item *item, px_item **ready) {
   if (item->plan) px_plan_set_values(item->plan);
   if (!item->work) return true;
   switch (item->work->kind) {
-    case PX_LAUNCH: return launch(item);
+    case PX_LAUNCH: return !start(item);
     case PX_HOST: return px_call_later(item);
     case PX_COPY:
     case PX_SET:

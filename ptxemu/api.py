@@ -485,7 +485,7 @@ class _Ready(Struct):
             start, config = prepared.start(resident, self.code), ffi.new(CONFIG)
             start.buffer = data = ffi.from_buffer(params)
             start.dynamic_shared, start.cooperative, start.surfaces = self.shared, self.cooperative, surfaces.pointer
-            start.waited, start.cluster = True, self.cluster
+            start.joins, start.cluster = True, self.cluster
             lib.pe_start_config(start, config)
             config.kernel = loaded.address
             if (part := self.launcher._part) is not None:

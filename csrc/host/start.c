@@ -5,6 +5,7 @@
 #include <string.h>
 #include "checked.h"
 #include "launch.h"
+#include "processor.h"
 #include "start.h"
 
 #define FRAMELESS_STACK ((1u << 20) - (32u << 10)) /* of the host, besides the frame of a kernel without real calls */
@@ -102,9 +103,10 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .host_memory = start->host_memory || device->host_memory,
     .workers = device->workers,
     .brief = facts->brief,
-    .waited = start->waited,
+    .joins = start->joins,
     .ended = start->ended,
     .context = start->context,
+    .over = start->over,
   };
   const pe_entry *entry = pe_module_entry(start->module);
   pe_cluster_extent(entry, start->kernel, start->cluster, config->cluster);
@@ -167,8 +169,9 @@ static int start_packed(const pe_start *start, pe_launch **launch, char *message
   return error;
 }
 
-int pe_start_is_brief(const pe_start *start) {
+int pe_start_should_join(const pe_start *start) {
   pe_config config;
+  if (pe_cpu_count() == 1) return true;
   pe_start_config(start, &config);
   return pe_launch_is_brief(&config);
 }

@@ -26,14 +26,15 @@ typedef struct pe_start {
   uint32_t cluster[3];         /* blocks of one in each dimension; 0: as the kernel requires, or 1 */
   uint32_t cooperative;        /* all blocks may wait for each other */
   uint32_t host_memory;        /* as in pe_config; or the device says so */
-  uint32_t waited;             /* the caller waits for the end at once: its thread may run a part of the launch */
+  uint32_t joins;              /* as in pe_config */
   uint64_t dynamic_shared;     /* bytes */
   const void *const *pointers; /* to the value of each parameter; or NULL, then they lie in ... */
   const void *buffer;          /* ... buffer_size bytes, at least param_bytes, as the kernel sees them */
   uint64_t buffer_size;
   pe_su_context *surfaces; /* where accesses are counted, until the launch has ended; NULL: nobody wants to know */
-  void (*ended)(void *context, pe_launch *launch); /* as in pe_config */
+  void (*ended)(void *context, pe_launch *launch); /* as in pe_config, all three */
   void *context;
+  uint32_t *over;
 } pe_start;
 
 enum { PE_MESSAGE_BYTES = 1024 };
@@ -75,8 +76,8 @@ int pe_start_check(const pe_start *start, char *message);
 /* Write what the pointers point to, which has been checked, as the kernel sees it: param_bytes. */
 void pe_start_pack(const pe_start *start, void *params);
 
-/* Whether the caller's thread will run it. */
-int pe_start_is_brief(const pe_start *start);
+/* Whether it is best for a caller that need not wait to join: all is done soon, or there is no other CPU. */
+int pe_start_should_join(const pe_start *start);
 
 /* Check everything, and start on the pool's threads. 0, or as pe_start_check, or as pe_launch_start: ENOMEM, E2BIG, EAGAIN; then
  * `message` says what is wrong. */

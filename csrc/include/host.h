@@ -123,11 +123,13 @@ typedef struct pe_config {
   uint32_t host_memory; /* kernels may touch all memory of the process; what is not mapped is a fault */
   uint32_t workers;     /* most threads to use; 0: one for each CPU */
   uint32_t brief;       /* about how many instructions a warp takes, if the kernel has no loops and is short; else 0 */
-  uint32_t waited;      /* the caller waits for the end at once: its thread may run a part of the launch, or all */
+  uint32_t joins;       /* the caller's thread may run a part of the launch, or all, for up to twenty milliseconds */
   /* NULL, or called when the launch has ended, on a thread of the pool that holds no lock; it must not wait.  Nobody but it, or whom
-   * it tells, may destroy the launch.  The caller's thread runs nothing of it then. */
+   * it tells, may destroy the launch.  If the caller's thread may join, `over` says of a launch that has started whether it has ended
+   * meanwhile: then it is the caller's, and nobody calls `ended`. */
   void (*ended)(void *context, pe_launch *launch);
   void *context;
+  uint32_t *over;
   /* NULL, or called with `keeps` when the launch is destroyed: what it needed until then. */
   void (*release)(void *keeps);
   void *keeps;
@@ -178,10 +180,10 @@ typedef struct pe_counters {
   uint32_t output;         /* 1: there is printf output to take */
 } pe_counters;
 
-/* Whether the thread that starts a launch will run all of it. */
+/* Whether the thread that starts a launch will run all of it, unless that takes longer than expected. */
 int pe_launch_is_brief(const pe_config *config);
 
-/* Start a launch. Where the caller is to wait for its end, this may take as long as twenty milliseconds. 0, or an errno value. */
+/* Start a launch, and run a part of it if the caller joins. 0, or an errno value. */
 int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **launch);
 
 /* Wait up to `milliseconds`, UINT32_MAX without a limit. 1: the launch has ended. */

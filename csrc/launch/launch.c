@@ -268,10 +268,9 @@ int pe_launch_is_brief(const pe_config *config) {
   uint64_t ctas = pe_product(pe_product(config->grid[0], config->grid[1]), config->grid[2]);
   uint64_t threads = pe_product(pe_product(config->block[0], config->block[1]), config->block[2]);
   uint64_t warps = pe_round_up(threads, PE_WARP_LANES) / PE_WARP_LANES;
-  bool waits = config->suspends || config->spins || config->cooperative || config->ended;
+  bool waits = config->suspends || config->spins || config->cooperative;
   uint64_t all = pe_product(ctas, warps);
-  return config->waited && config->brief && !waits &&
-         (all <= PE_MAX_WARPS || pe_product(all, config->brief) <= BRIEF_INSTRUCTIONS);
+  return config->brief && !waits && (all <= PE_MAX_WARPS || pe_product(all, config->brief) <= BRIEF_INSTRUCTIONS);
 }
 
 static uint64_t nanoseconds(void) {
@@ -287,7 +286,7 @@ static void breathe(void) {
 #endif
 }
 
-/* The guest has done its part, and so the others are at their last CTAs: they end soon, unless they wait for a processor. */
+/* There is nothing left to begin, and so the others are at their last CTAs: they end soon, unless they wait for a processor. */
 static void look_out(const pe_launch *launch) {
   uint64_t end = nanoseconds() + LOOK_OUT_NANOSECONDS;
   while (!launch->ended && nanoseconds() < end) breathe();
@@ -295,7 +294,8 @@ static void look_out(const pe_launch *launch) {
 
 /* Whether the thread that starts a launch may run a part of it. */
 static bool may_join(const pe_launch *launch) {
-  return launch->config.waited && !launch->config.ended && !pe_launch_has_fibers(launch) && pe_move_is_possible(launch);
+  const pe_config *config = &launch->config;
+  return config->joins && (config->over || !config->ended) && !pe_launch_has_fibers(launch) && pe_move_is_possible(launch);
 }
 
 int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
@@ -307,7 +307,9 @@ int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
   error = start(*out, here);
   bool joined = (*out)->guest != NULL;
   pe_unlock();
-  if (joined && pe_pool_join(*out)) look_out(*out);
+  bool over = joined && pe_pool_join(*out);
+  if (joined && !over && !config->ended) look_out(*out);
+  if (config->over) *config->over = over;
   if (here) pe_guest_leave(&guest);
   if (error) {
     tell_ended(*out);

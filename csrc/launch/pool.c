@@ -184,7 +184,8 @@ static bool hand_on(pe_worker *worker) {
   return done;
 }
 
-static void leave(pe_worker *worker) {
+/* Whether the launch has ended by that. */
+static bool leave(pe_worker *worker) {
   pe_launch *launch = worker->launch;
   pe_lock();
   pe_watch_end(launch);
@@ -193,23 +194,24 @@ static void leave(pe_worker *worker) {
   worker->is_guest = false;
   put(&spare, worker);
   busy--;
-  if (--launch->running == 0) pe_launch_finished(launch);
+  bool last = --launch->running == 0;
+  if (last) pe_launch_finished(launch);
   pe_unlock();
+  return last;
 }
 
 bool pe_pool_join(pe_launch *launch) {
   pe_worker *worker = launch->guest, *before = pe_self;
   pe_self = worker;
-  bool ended, moved = false;
+  bool done, last = false;
   do {
-    ended = pe_worker_run(worker);
-    moved = !ended && hand_on(worker);
-  } while (!ended && !moved);
-  if (ended) {
+    done = pe_worker_run(worker);
+  } while (!done && !hand_on(worker));
+  if (done) {
     call_off(launch);
     pe_worker_end(worker);
-    leave(worker);
+    last = leave(worker);
   }
   pe_self = before;
-  return ended;
+  return last;
 }

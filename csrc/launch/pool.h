@@ -10,7 +10,8 @@ uint32_t pe_pool_offer(uint32_t wanted);
 uint32_t pe_pool_assign(pe_launch *launch);
 /* Take a worker for this thread, the launch's guest, before others are assigned. False: there is no memory. With pe_lock held. */
 bool pe_pool_take(pe_launch *launch);
-/* Run CTAs as that worker, until there are none left. False: a thread of the pool goes on in its place. */
+/* Run CTAs as that worker, until there are none left or a thread of the pool goes on in its place. Whether the launch has ended; else
+ * it may be gone if that is told to `ended`. */
 bool pe_pool_join(pe_launch *launch);
 void pe_pool_forget(void);
 

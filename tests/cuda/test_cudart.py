@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -47,6 +48,16 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     ]
     subprocess.run(command, check=True)
     return path
+
+
+@pytest.fixture(params=["all CPUs", "one CPU"])
+def processors(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Those of programs: with one, launches begin on the thread that asks for them."""
+    before = os.sched_getaffinity(0)
+    if request.param == "one CPU":
+        os.sched_setaffinity(0, {min(before)})
+    yield
+    os.sched_setaffinity(0, before)
 
 
 def run(program: Path, image: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -125,10 +136,12 @@ def test_kernels_reach_registered_memory_as_long_as_it_is_registered(program, im
     assert said(program, image, "registered") == wanted
 
 
+@pytest.mark.usefixtures("processors")
 def test_threads_launch_side_by_side(program, image):
     assert said(program, image, "threads") == ["right"]
 
 
+@pytest.mark.usefixtures("processors")
 def test_a_stream_does_its_work_in_order(program, image):
     assert said(program, image, "order") == [
         "cudaErrorNotReady cudaErrorNotReady cudaErrorNotReady",
@@ -140,6 +153,7 @@ def test_a_stream_does_its_work_in_order(program, image):
     ]
 
 
+@pytest.mark.usefixtures("processors")
 def test_which_streams_wait_for_each_other(program, image):
     assert said(program, image, "default stream") == [
         "2",
@@ -150,6 +164,7 @@ def test_which_streams_wait_for_each_other(program, image):
     ]
 
 
+@pytest.mark.usefixtures("processors")
 def test_a_fault_in_a_stream_comes_to_light_later(program, image):
     done = run(program, image, "late fault")
     assert done.stdout.splitlines() == [
@@ -161,10 +176,12 @@ def test_a_fault_in_a_stream_comes_to_light_later(program, image):
     assert done.stderr.count("illegal address in kernel `store`") == 1
 
 
+@pytest.mark.usefixtures("processors")
 def test_a_reset_ends_what_runs(program, image):
     assert said(program, image, "reset") == ["right"]
 
 
+@pytest.mark.usefixtures("processors")
 def test_captured_streams_are_graphs(program, image):
     assert said(program, image, "graph") == [
         "0 0 1 6 1",
