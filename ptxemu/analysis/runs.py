@@ -12,6 +12,7 @@ from itertools import pairwise, product
 
 from msgspec import Struct
 
+from ptxemu.analysis.assumed import AT_LEAST, AT_MOST, REMAINDER
 from ptxemu.analysis.shape import Shape, trailing_zeros
 from ptxemu.analysis.uniformity import RULES, UNIFORM, Uniformity
 from ptxemu.ir.block_shape import LANES
@@ -21,8 +22,7 @@ from ptxemu.ir.ops import Addr, Op, Operand, Reg, items_of
 WIDTHS = (32, 16, 8)
 """Lanes of a group: with fewer, runs are no faster than gathers."""
 DEPTH = 64  # of instructions that are looked through
-CHOICES = {"min", "max", "selp"}  # instructions whose result is one of two operands
-REMAINDER = "rem"
+CHOICES = {AT_MOST, AT_LEAST, "selp"}  # instructions whose result is one of two operands
 
 
 class Runs(Struct, frozen=True):

@@ -6,25 +6,32 @@ segment without tests runs; else one in which the runtime checks each access by 
 
 In a block that does no more than compute and access memory, what addresses are made of comes first, where it can.  Then one test
 says that all lanes are on and all accesses in memory.  If it fails, as at the ends of arrays, each access is tested by itself.
+The same test may say of indexes that bounds leave them as they are, so that addresses are patterns (assumptions.py).
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from msgspec import Struct
 
+from ptxemu.analysis.assumed import Assumed
 from ptxemu.analysis.shape import MAX_OFFSET, Shape
 from ptxemu.ir.graph import reads
-from ptxemu.ir.ops import Addr, Op, Reg
+from ptxemu.ir.ops import Addr, Op, Operand, Reg
 from ptxemu.isa import effects
 from ptxemu.lower.core.access import Span, pattern_test, scalar_base
+from ptxemu.lower.core.assumptions import Assumptions, assumptions_of
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.reach import covers
 
 LONGEST = 128  # ops of a segment
+MOST = 512  # the same of one in which indexes are kept within bounds, which gains more
 WORTH = 4  # tests that must be saved for the second version of the code to pay
 BASES = 3  # off which a block must access memory to have one test: off one or two, accesses share tests as they are
+NOTHING = Assumptions()
+ShapeOf = Callable[[Operand], Shape | None]
 Key = tuple[str, Reg]
 Candidate = tuple[Key, Shape, int, int]
 """The base of an access, its shape, the constant offset and the size."""
@@ -44,12 +51,14 @@ class Group(Struct):
 
 
 class Segment(Struct):
-    """``trusted``: the accesses that the tests of ``groups`` cover; ``full``: the version without tests is for all lanes only."""
+    """``trusted``: the accesses that the tests of ``groups`` cover; ``full``: the version without tests is for all lanes only,
+    and for what is ``assumed``."""
 
     ops: list[Op] = []
     groups: dict[Key, Group] = {}
     trusted: set[Op] = set()
     full: bool = False
+    assumed: Assumptions = NOTHING
 
     @property
     def versioned(self) -> bool:
@@ -58,19 +67,33 @@ class Segment(Struct):
 
 def cut_full(ctx: Context, ops: list[Op]) -> list[Segment]:
     """The same as :func:`cut`, or the ops that addresses are made of, and the others in one segment for all lanes."""
-    candidates = _candidates(ctx, ops)
+    candidates = _candidates(ops, ctx.shape, ctx)
     segments = _runs(ctx, ops, candidates)
-    if ctx.unit.observed or len(ops) > LONGEST or any(segment.versioned for segment in segments) or not all(map(_is_simple, ops)):
+    if ctx.unit.observed or len(ops) > MOST or not all(map(_is_simple, ops)):
         return segments
+    free = _free(ops)
+    assumed = Assumed(ctx.shape, () if ctx.groups else free)
+    if assumed.kept:
+        candidates = _candidates(ops, assumed.shape, ctx)
+    first, rest = _whole(ops, free, candidates, assumed)
+    if any(base in rest.assumed.shapes for _, base in rest.groups):
+        return [first, rest]
+    shared = len(ops) > LONGEST or any(segment.versioned for segment in segments)
+    return segments if shared or len(rest.groups) < BASES else [first, rest]
+
+
+def _whole(ops: list[Op], free: list[Op], candidates: list[Candidate | None], assumed: Assumed) -> tuple[Segment, Segment]:
+    """What comes first, and all others with one test. What is assumed is no certain part of what comes first."""
     accesses = {op: found for op, found in zip(ops, candidates) if op.guard is None and found is not None}
-    bases = {base for (_, base), *_ in accesses.values()}
-    first = _makers(ops, bases) if len(bases) >= BASES else set()
-    rest = Segment([op for op in ops if op not in first], full=True)
-    made = {dst for op in rest.ops for dst in op.dsts}
+    makers = _makers(free, {base for (_, base), *_ in accesses.values()})
+    uncertain = [op for op in makers if not assumed.shapes.keys().isdisjoint(op.dsts)]
+    first = set(makers).difference(uncertain)
+    rest = Segment([op for op in ops if op not in first], full=True, assumed=assumptions_of(assumed, uncertain))
+    made = {dst for op in rest.ops for dst in op.dsts}.difference(rest.assumed.shapes)
     for op, found in accesses.items():
         if found[0][1] not in made:
             _join(rest, *found, op)
-    return [Segment([op for op in ops if op in first]), rest] if len(rest.groups) >= BASES else segments
+    return Segment([op for op in ops if op in first]), rest
 
 
 def _is_simple(op: Op) -> bool:
@@ -78,8 +101,8 @@ def _is_simple(op: Op) -> bool:
     return op.effects.pure or (len(op.effects.accesses) == 1 and _moves(op.effects.accesses[0]))
 
 
-def _makers(ops: list[Op], wanted: set[Reg]) -> set[Op]:
-    """The ops that some registers follow from, but those that follow from ops that must keep their place."""
+def _free(ops: list[Op]) -> list[Op]:
+    """The ops that could come first: all but those that follow from ops that must keep their place."""
     fixed: set[Reg | None] = set()
     free: list[Op] = []
     for op in ops:
@@ -87,18 +110,23 @@ def _makers(ops: list[Op], wanted: set[Reg]) -> set[Op]:
             free.append(op)
         else:
             fixed.update(op.dsts)
-    found: set[Op] = set()
+    return free
+
+
+def _makers(ops: list[Op], wanted: set[Reg]) -> list[Op]:
+    """The ops that some registers follow from."""
+    found: list[Op] = []
     needed: set[Reg | None] = {*wanted}
-    for op in reversed(free):
+    for op in reversed(ops):
         if not needed.isdisjoint(op.dsts):
-            found.add(op)
+            found.append(op)
             needed.update(reads(op))
-    return found
+    return found[::-1]
 
 
 def cut(ctx: Context, ops: list[Op]) -> list[Segment]:
     """Cut a block's ops into segments."""
-    return _runs(ctx, ops, _candidates(ctx, ops))
+    return _runs(ctx, ops, _candidates(ops, ctx.shape, ctx))
 
 
 def _runs(ctx: Context, ops: list[Op], candidates: list[Candidate | None]) -> list[Segment]:
@@ -122,17 +150,17 @@ def _runs(ctx: Context, ops: list[Op], candidates: list[Candidate | None]) -> li
     return segments
 
 
-def _candidates(ctx: Context, ops: list[Op]) -> list[Candidate | None]:
-    return [_candidate(ctx, op) for op in ops]
+def _candidates(ops: list[Op], shape_of: ShapeOf, ctx: Context) -> list[Candidate | None]:
+    return [_candidate(op, shape_of, ctx) for op in ops]
 
 
-def _candidate(ctx: Context, op: Op) -> Candidate | None:
+def _candidate(op: Op, shape_of: ShapeOf, ctx: Context) -> Candidate | None:
     """An access whose test can be shared."""
     if len(op.effects.accesses) != 1 or not _moves(op.effects.accesses[0]):
         return None
     address, space, size = op.access.address, op.access.space, op.access.bytes
     assert isinstance(address, Addr) and size is not None
-    shape = ctx.shape(address.base)
+    shape = shape_of(address.base)
     if not isinstance(address.base, Reg) or shape is None or space not in ("shared", "global", "generic", "const"):
         return None
     aligned = all((offset + address.offset) % size == 0 for offset in shape.offsets)

@@ -19,6 +19,7 @@ from ptxemu.ir.graph import Block, Graph, Phi, given, reads, writes
 from ptxemu.ir.observed import leaves_stamps, tells_order
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.lower.control.sync import note_exit, poll
+from ptxemu.lower.core import assumptions
 from ptxemu.lower.core.context import ALL_ON, MASK, Context, keep_in_memory, zero
 from ptxemu.lower.core.families import families_of, listed_together
 from ptxemu.lower.core.known import Lines, Reach
@@ -309,18 +310,27 @@ class FunctionBuilder:
         ctx.when(test(ctx, segment), partial(version, segment.trusted), rest, [], likely=True)
 
     def _full(self, segment: Segment, rest: Callable[[], list[str]]) -> None:
-        """A version without tests for all lanes; else one that tests each access."""
-        ctx = self.ctx
+        """A version without tests for all lanes, and for what is assumed; else one that tests each access."""
+        ctx, shapes = self.ctx, segment.assumed.shapes
+        done = set(segment.assumed.ops)
+        others = Segment([op for op in segment.ops if op not in done])
 
         def version() -> list[str]:
             on = ctx.active, ctx.active_bits
             ctx.active, ctx.active_bits = ALL_ON, "-1"
-            self._version(segment, segment.trusted)
+            assumptions.give(ctx, shapes)
+            with assumptions.assuming(ctx, shapes):
+                self._version(others, segment.trusted)
             ctx.active, ctx.active_bits = on
             return []
 
-        ready = ctx.scalar.bin("and", "i1", full(ctx, ctx.active), test(ctx, segment))
+        before = ctx.remembered()
+        with assumptions.assuming(ctx, shapes):
+            holds = assumptions.hold(ctx, segment.assumed, lower)
+            ready = ctx.scalar.conjunction([full(ctx, ctx.active), test(ctx, segment), *holds])
         ctx.when(ready, version, rest, [], likely=True)
+        if shapes:
+            ctx.remember(before)
 
     def _version(self, segment: Segment, trusted: Collection[Op], checking: bool = False) -> None:
         """The ops of a segment: accesses that are known to be in memory; and whether the runtime checks the others."""

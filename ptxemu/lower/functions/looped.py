@@ -119,7 +119,7 @@ class LoopedContext(Context):
 
     def bind(self, reg: Reg, value: str) -> None:
         super().bind(reg, value)
-        if reg in self.recorded:
+        if reg in self.recorded and self.outlives_block(reg):
             records.store(self, self.full_type(reg), value, self.recorded[reg])
 
     def set_wrapped(self) -> None:
