@@ -29,6 +29,7 @@ from ptxemu.lower.core.reach import covers
 LONGEST = 128  # ops of a segment
 MOST = 512  # the same of one in which indexes are kept within bounds, which gains more
 WORTH = 4  # tests that must be saved for the second version of the code to pay
+KEPT = 2  # bases that are patterns if bounds leave indexes as they are, for this to be tested
 BASES = 3  # off which a block must access memory to have one test: off one or two, accesses share tests as they are
 NOTHING = Assumptions()
 ShapeOf = Callable[[Operand], Shape | None]
@@ -76,7 +77,7 @@ def cut_full(ctx: Context, ops: list[Op]) -> list[Segment]:
     if assumed.kept:
         candidates = _candidates(ops, assumed.shape, ctx)
     first, rest = _whole(ops, free, candidates, assumed)
-    if any(base in rest.assumed.shapes for _, base in rest.groups):
+    if sum(base in rest.assumed.shapes for _, base in rest.groups) >= KEPT:
         return [first, rest]
     shared = len(ops) > LONGEST or any(segment.versioned for segment in segments)
     return segments if shared or len(rest.groups) < BASES else [first, rest]

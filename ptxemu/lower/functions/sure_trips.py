@@ -29,8 +29,8 @@ from ptxemu.lower.functions.exits import BOTH, INVERSE, MIRRORED, ORDERS
 if TYPE_CHECKING:
     from ptxemu.lower.functions.function import FunctionBuilder
 
-TRIPS = 8
-"""That are tested at once: one less is odd, so that what is aligned in the first and the last is in all."""
+TRIPS, FEW = 8, 4
+"""That are tested at once, and if that fails: one less is odd, so that what is aligned in the first and the last is in all."""
 MOST = 96  # ops of a block, of which there are two copies then
 SPACES = {"global", "generic", "shared", "const"}
 FARTHEST = {32: 1 << 26, 64: 1 << 57}
@@ -166,10 +166,11 @@ class Course(Struct):
 
 
 class Tests:
-    """The code that tells whether the next trips are sure. All values are those at the beginning of the first."""
+    """The code that tells whether so many ``trips`` from here on are sure. All values are those at the beginning of the first."""
 
-    def __init__(self, ctx: Context, sure: Sure) -> None:
+    def __init__(self, ctx: Context, sure: Sure, trips: int) -> None:
         self.ctx = ctx
+        self.trips = trips
         self.scalar = ctx.scalar
         self.sure = sure
         self.good: dict[str, None] = {}
@@ -250,7 +251,7 @@ class Tests:
 
     def _last(self, course: Course) -> str:
         """An i64 in the last of the trips."""
-        distance = self._product("i64", course.step, str(TRIPS - 1))
+        distance = self._product("i64", course.step, str(self.trips - 1))
         return self._sum("i64", course.first, distance, False)
 
     def _require(self, good: str) -> None:
@@ -293,7 +294,7 @@ class Tests:
             self.scalar.cast(extend, t, one, wide) for one in (course.first, self.ctx.scalar_of(comparison.bound, kind))
         )
         step = self.scalar.cast("sext", t, course.step, wide)
-        last = self.scalar.bin("add", wide, first, self.scalar.bin("mul", wide, step, str(TRIPS - 2)))
+        last = self.scalar.bin("add", wide, first, self.scalar.bin("mul", wide, step, str(self.trips - 2)))
         ends = [self.scalar.bin("add", wide, end, str(offset)) for end in (first, last) for offset in comparison.spread]
         least = 0 if kind.kind == "u" else -(1 << kind.bits - 1)
         for end in ends:
@@ -327,16 +328,15 @@ def write(builder: FunctionBuilder, block: Block, sure: Sure) -> None:
     mask = ctx.inst(f"load {MASK}, ptr {builder.arriving(block)}, align 4")
     everyone = ctx.scalar.icmp("eq", f"i{LANES}", ctx.inst(f"bitcast {MASK} {mask} to i{LANES}"), "-1")
     builder.take_phis(block)
-    tests = Tests(ctx, sure)
-    good = ctx.scalar.bin("and", "i1", everyone, tests.all())
     count = ctx.alloca("i32")
-    ctx.stmt(f"store i32 {TRIPS}, ptr {count}, align 4")
-    ctx.stmt(f"br i1 {good}, label %{name}.sure, label %{name}.care")
+    steps = _test(ctx, sure, TRIPS, everyone, count, (f"{name}.sure", f"{name}.few"))
+    ctx.start(f"{name}.few")
+    _test(ctx, sure, FEW, everyone, count, (f"{name}.sure", f"{name}.care"))
     ctx.start(f"{name}.sure")
     ctx.forget()
     ctx.active, ctx.active_bits = ALL_ON, "-1"
     builder.take_phis(block)
-    ctx.sure = SureTrips(sure.exact, tests.steps)
+    ctx.sure = SureTrips(sure.exact, steps)
     builder.trusting(block, {op for op, _ in sure.accesses})
     builder.hand_over(sure.latch, block, ALL_ON)
     ctx.sure = SureTrips()
@@ -355,6 +355,15 @@ def write(builder: FunctionBuilder, block: Block, sure: Sure) -> None:
     ctx.start(f"{name}.leave")
     builder.leave(block)
     ctx.start(f"{name}.care")
+
+
+def _test(ctx: Context, sure: Sure, trips: int, everyone: str, count: str, ways: tuple[str, str]) -> dict[str, str]:
+    """Go on with so many trips if they are sure, which is noted; by how far addresses go on in one."""
+    tests = Tests(ctx, sure, trips)
+    good = ctx.scalar.bin("and", "i1", everyone, tests.all())
+    ctx.stmt(f"store i32 {trips}, ptr {count}, align 4")
+    ctx.stmt(f"br i1 {good}, label %{ways[0]}, label %{ways[1]}")
+    return tests.steps
 
 
 def _all_stay(ctx: Context, block: Block, latch: Block) -> str:
