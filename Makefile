@@ -45,7 +45,8 @@ generated: $(READY)
 	$(BIN)/python docs/instructions.py && $(BIN)/python tools/stubs.py
 
 bench: $(READY)
-	mkdir -p out && $(BIN)/python bench/run.py --json out/bench.json && $(BIN)/python bench/front.py
+	mkdir -p out && $(BIN)/python bench/run.py --json out/bench.json && $(BIN)/python bench/ways.py
+	$(BIN)/python bench/front.py
 	$(BIN)/python bench/compile.py --json out/compile.json
 	$(if $(shell command -v nvcc),$(BIN)/python bench/launch.py --json out/launch.json)
 	$(BIN)/python bench/checkers.py --json out/checkers.json && $(BIN)/python bench/seeded.py --json out/seeded.json

@@ -1,4 +1,4 @@
-"""bench/run.py: what it times computes what NumPy does, on both sides."""
+"""bench/run.py: what it times computes what NumPy does, on both sides. bench/ways.py: it measures code for AVX2."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.driver import compile, jit
 from tests.support.places import BENCH
 
 KERNELS = sorted(path.stem for path in (BENCH / "kernels").glob("*.ptx"))
 
-MODULES = ("cases", "sides", "run")
+MODULES = ("cases", "sides", "run", "ways")
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +71,16 @@ def test_ratios_are_of_the_least_times(bench: dict[str, ModuleType]) -> None:
     assert all(0 <= cost.wall < 1 for cost in costs.values())
     row = run.Row("x", {"C": run.Cost(1.0, 2.0), "ptxemu": run.Cost(3.0, 8.0)}, {"other": "does not compile"})
     assert (row.ratio("ptxemu", "wall"), row.ratio("ptxemu", "cpu"), row.ratio("other", "cpu")) == (3.0, 4.0, None)
+
+
+def test_code_for_avx2_is_other_code(bench: dict[str, ModuleType], device: ptxemu.Device) -> None:
+    if not set(bench["ways"].AVX2.split(",")) <= set(jit.host()[2].split(",")):
+        pytest.skip("this processor has no AVX2")
+    case, before, module = bench["cases"].make("saxpy", small=True), jit.host(), ptxemu.load(BENCH / "kernels" / "saxpy.ptx")
+    with bench["ways"].for_avx2():
+        side = bench["sides"].Emulated("saxpy", case, device)
+        side.run()
+        assert "zmm" not in str(compile.emit(module.program.ir, "saxpy", compile.Options(), "asm"))
+    assert jit.host() == before
+    for index in case.expected:
+        case.check(index, side.result(index))
