@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from io import BytesIO
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -21,13 +20,14 @@ from ptxemu.dialects.operations import find_sass
 from ptxemu.dialects.sass import table as sass_table
 from ptxemu.dialects.sass.table import ENGINE_TYPES, TABLE
 from ptxemu.dialects.visa import table as visa_table
-from ptxemu.driver.compile import Options, find_entry, front, lower
+from ptxemu.driver.compile import Options, emit, front
 from ptxemu.ir import operations as engine
 from ptxemu.ir.operations import OPERATIONS, find
 from ptxemu.ir.types import TYPES
 from ptxemu.isa import rows
 from ptxemu.isa.table import Row, add_row
 from tests.fuzz import dialects as fuzz_dialects
+from tests.support import processors
 from tests.support.places import SAMPLES
 
 ADD_LANES = """.header 3 image
@@ -331,19 +331,14 @@ PROGRAMS = sorted(path for path in SAMPLES.glob("*/kernel.*") if path.suffix in 
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.parent.name)
-def test_samples_compile_for_aarch64(path):
+def test_samples_compile_for_aarch64(path, monkeypatch):
     """Object code of every program, which calls nothing but the runtime and C's mathematics."""
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
+    processors.aarch64(monkeypatch, "generic")
     module = front(path.read_text(), path.name, dialect=dialects.of_file(path.name).name)
-    triple = "aarch64-unknown-linux-gnu"
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu="generic", opt=0)
     assert module.functions
     for name in module.functions:
-        made = llvm.parse_assembly(lower(module, find_entry(module, name), "any", Options(cpu="generic")).text)
-        made.triple = triple
-        made.verify()
-        symbols = ELFFile(BytesIO(machine.emit_object(made))).get_section_by_name(".symtab")
+        code = emit(module, name, Options(opt=0, variant="any"), "obj")
+        symbols = ELFFile(BytesIO(code)).get_section_by_name(".symtab")
         outside = {item.name for item in symbols.iter_symbols() if item["st_shndx"] == "SHN_UNDEF" and item.name}
         assert all(word.startswith("pe_") or word in ("memset", "memcpy", "fmaf") for word in outside), outside
 
