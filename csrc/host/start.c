@@ -7,6 +7,7 @@
 #include "launch.h"
 #include "processor.h"
 #include "start.h"
+#include "worker.h"
 
 #define FRAMELESS_STACK ((1u << 20) - (32u << 10)) /* of the host, besides the frame of a kernel without real calls */
 
@@ -171,7 +172,7 @@ static int start_packed(const pe_start *start, pe_launch **launch, char *message
 
 int pe_start_should_join(const pe_start *start) {
   pe_config config;
-  if (pe_cpu_count() == 1) return true;
+  if (pe_self || pe_cpu_count() == 1) return true;
   pe_start_config(start, &config);
   return pe_launch_is_brief(&config);
 }

@@ -76,7 +76,8 @@ int pe_start_check(const pe_start *start, char *message);
 /* Write what the pointers point to, which has been checked, as the kernel sees it: param_bytes. */
 void pe_start_pack(const pe_start *start, void *params);
 
-/* Whether it is best for a caller that need not wait to join: all is done soon, or there is no other CPU. */
+/* Whether it is best for a caller that need not wait to join: all is done soon, there is no other CPU, or the thread is one of the
+ * pool. */
 int pe_start_should_join(const pe_start *start);
 
 /* Check everything, and start on the pool's threads. 0, or as pe_start_check, or as pe_launch_start: ENOMEM, E2BIG, EAGAIN; then

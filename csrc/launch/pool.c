@@ -1,6 +1,6 @@
 /* pool.c: threads that outlive launches.  Made when first needed; the last to become idle is the first to work again.
  *
- * A launch that ends soon is run by the thread that starts it, which then takes a spare worker: that of no thread.
+ * The thread that starts a launch may take part in it as a guest. It then takes a spare worker: one that has no thread.
  */
 #include <stdlib.h>
 #include "pool.h"

@@ -76,7 +76,7 @@ def hold(ctx: Context, found: Assumptions, lower: Callable[[Context, Op], None])
         else:
             lower(ctx, op)
         if op in found.exact:
-            conditions += _fits(ctx, _widened(ctx, op), op.type_of("a"))
+            conditions += _widens(ctx, op)
     return conditions
 
 
@@ -100,21 +100,19 @@ def _exact(ctx: Context, operand: Operand, kind: ScalarType) -> str:
     return ctx.scalar.cast("sext" if kind.is_signed else "zext", "i32", ctx.scalar_of(operand, kind), "i64")
 
 
-def _fits(ctx: Context, ends: Ends, kind: ScalarType | None) -> list[str]:
+def _fits(ctx: Context, ends: Ends, kind: ScalarType) -> list[str]:
     """No lane is beyond the numbers of its type."""
-    assert kind is not None
     low, high = ends.spread
     below = [ctx.scalar.icmp("sge", "i64", ends.low, str(SMALLEST[kind.is_signed]))] if low < 0 else []
     return below + ([ctx.scalar.icmp("sle", "i64", ends.high, str(LARGEST[kind.is_signed]))] if high > 0 else [])
 
 
-def _widened(ctx: Context, op: Op) -> Ends:
+def _widens(ctx: Context, op: Op) -> list[str]:
+    """No lane wraps where a pattern is widened."""
     kind = op.type_of("a")
+    value = next(source for source in op.srcs if isinstance(source, Reg) and not ctx.is_uniform(source))
     assert kind is not None
-    value = next(
-        source for source in op.srcs if isinstance(source, Reg) and any(shape.offsets for shape in [ctx.shape(source)] if shape)
-    )
-    return _ends(ctx, value, kind)
+    return _fits(ctx, _ends(ctx, value, kind), kind)
 
 
 def _base(ctx: Context, op: Op, kept: Reg, conditions: list[str]) -> str:
