@@ -133,9 +133,14 @@ def table_of(rows: list[Row]) -> Table:
         table.add_row(row.name, *times, *(shown(row.ratio(*column)) for column in columns))
     if len(rows) > 1:
         known = [[ratio for row in rows if (ratio := row.ratio(*column)) is not None] for column in columns]
-        table.add_section()
-        table.add_row("geometric mean", "", "", *(shown(geometric_mean(ratios) if ratios else None) for ratios in known))
+        add_means(table, ["", ""], known)
     return table
+
+
+def add_means(table: Table, between: list[str], columns: list[list[float]]) -> None:
+    """A last row with the geometric means of some columns, behind others."""
+    table.add_section()
+    table.add_row("geometric mean", *between, *(shown(geometric_mean(column) if column else None) for column in columns))
 
 
 def shown(ratio: float | None) -> str:

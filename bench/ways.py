@@ -13,14 +13,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import geometric_mean
 
 from cases import CASES, make
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from run import checked, measure, shown
+from run import add_means, checked, measure, shown
 from sides import Emulated
 
 import ptxemu
@@ -67,8 +66,7 @@ def table_of(found: dict[str, dict[str, float]]) -> Table:
     for name, costs in found.items():
         table.add_row(name, f"{costs[USUAL] * 1e3:.2f}", *map(shown, ratios[name]))
     columns = [[ratio for ratio in column if ratio is not None] for column in zip(*ratios.values(), strict=True)]
-    table.add_section()
-    table.add_row("geometric mean", "", *(shown(geometric_mean(column) if column else None) for column in columns))
+    add_means(table, [""], columns)
     return table
 
 

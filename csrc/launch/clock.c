@@ -3,9 +3,10 @@
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
+#include "runtime.h"
 #include "ptxemu.h"
 
-static uint64_t nanoseconds(clockid_t clock) {
+uint64_t pe_nanoseconds(clockid_t clock) {
   struct timespec now;
   clock_gettime(clock, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -16,11 +17,11 @@ uint64_t pe_clock(pe_warp *w) {
 #if defined(__x86_64__)
   return __rdtsc();
 #else
-  return nanoseconds(CLOCK_MONOTONIC);
+  return pe_nanoseconds(CLOCK_MONOTONIC);
 #endif
 }
 
 uint64_t pe_globaltimer(pe_warp *w) {
   (void)w;
-  return nanoseconds(CLOCK_REALTIME);
+  return pe_nanoseconds(CLOCK_REALTIME);
 }

@@ -273,11 +273,6 @@ int pe_launch_is_brief(const pe_config *config) {
   return config->brief && !waits && (all <= PE_MAX_WARPS || pe_product(all, config->brief) <= BRIEF_INSTRUCTIONS);
 }
 
-static uint64_t nanoseconds(void) {
-  struct timespec now = pe_after(0);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void breathe(void) {
 #if defined(__x86_64__)
   _mm_pause();
@@ -288,8 +283,8 @@ static void breathe(void) {
 
 /* There is nothing left to begin, and so the others are at their last CTAs: they end soon, unless they wait for a processor. */
 static void look_out(const pe_launch *launch) {
-  uint64_t end = nanoseconds() + LOOK_OUT_NANOSECONDS;
-  while (!launch->ended && nanoseconds() < end) breathe();
+  uint64_t end = pe_nanoseconds(CLOCK_MONOTONIC) + LOOK_OUT_NANOSECONDS;
+  while (!launch->ended && pe_nanoseconds(CLOCK_MONOTONIC) < end) breathe();
 }
 
 /* Whether the thread that starts a launch may run a part of it. */

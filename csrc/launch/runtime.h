@@ -11,6 +11,7 @@ void pe_runtime_init(void);
 void pe_lock(void);
 void pe_unlock(void);
 void pe_wait(pthread_cond_t *condition);
+uint64_t pe_nanoseconds(clockid_t clock);
 /* So long from now (CLOCK_MONOTONIC). */
 struct timespec pe_after(uint32_t milliseconds);
 /* False when the deadline (CLOCK_MONOTONIC) has passed. */

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ptxemu.analysis.shape import Shape
-from ptxemu.analysis.uniformity import RULES
+from ptxemu.analysis.uniformity import RULES, keeps_widths
 from ptxemu.ir.ops import Addr, Op, Operand, Reg
 
 AT_LEAST, AT_MOST, REMAINDER = "max", "min", "rem"  # instructions that keep an index within bounds
@@ -68,10 +68,10 @@ class Assumed:
         a, b = op["a"], op["b"]
         if op.opcode != REMAINDER and self._is_uniform(a):
             a, b = b, a
-        registers = all(not isinstance(source, Reg) or source.type.bits == BITS for source in (a, b, *op.dsts))
         found = self.shape(a)
-        pattern = registers and isinstance(a, Reg) and found is not None and any(found.offsets) and not found.widenings
-        return a if pattern and isinstance(a, Reg) and self._is_uniform(b) else None
+        if found is None or found.widenings or not any(found.offsets) or not self._is_uniform(b):
+            return None
+        return a if isinstance(a, Reg) and keeps_widths(self, op) else None
 
     def _is_uniform(self, operand: Operand) -> bool:
         found = self.shape(operand)

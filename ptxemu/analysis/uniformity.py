@@ -278,7 +278,7 @@ def _shape(known: Shapes, operand: Operand) -> Shape:
     return found
 
 
-def _narrow_ok(known: Shapes, op: Op) -> bool:
+def keeps_widths(known: Shapes, op: Op) -> bool:
     """Sources have the width of the operation (no hidden truncation or extension of a wider register)."""
     for source, kind in zip(op.srcs, op.src_types):
         if isinstance(source, Reg) and (kind is None or source.type.bits != kind.bits):
@@ -317,19 +317,19 @@ def _mov(known: Shapes, op: Op) -> Shape | None:
     source = op["a"]
     if isinstance(source, SymRef) and isinstance(source.symbol, Variable):
         return known.shape(source)
-    return known.shape(source) if _narrow_ok(known, op) or isinstance(source, SReg) else None
+    return known.shape(source) if keeps_widths(known, op) or isinstance(source, SReg) else None
 
 
 @pattern("add")
 def _add(known: Shapes, op: Op) -> Shape | None:
-    if not _integer(op) or not _narrow_ok(known, op) or len(op.srcs) != 2:
+    if not _integer(op) or not keeps_widths(known, op) or len(op.srcs) != 2:
         return None
     return shapes.add(_shape(known, op["a"]), _shape(known, op["b"]), op.dst_types[0].bits)
 
 
 @pattern("sub")
 def _sub(known: Shapes, op: Op) -> Shape | None:
-    if not _integer(op) or not _narrow_ok(known, op) or len(op.srcs) != 2:
+    if not _integer(op) or not keeps_widths(known, op) or len(op.srcs) != 2:
         return None
     return shapes.sub(_shape(known, op["a"]), _shape(known, op["b"]))
 
@@ -337,7 +337,7 @@ def _sub(known: Shapes, op: Op) -> Shape | None:
 @pattern("neg", "not")
 def _neg(known: Shapes, op: Op) -> Shape | None:
     """``not`` is ``neg`` minus one."""
-    if not _integer(op) or not _narrow_ok(known, op):
+    if not _integer(op) or not keeps_widths(known, op):
         return None
     return shapes.scale(_shape(known, op["a"]), -1, op.dst_types[0].bits)
 
@@ -345,7 +345,7 @@ def _neg(known: Shapes, op: Op) -> Shape | None:
 @pattern("mul")
 def _mul(known: Shapes, op: Op) -> Shape | None:
     modes = op.mods.values()
-    if not _integer(op) or not _narrow_ok(known, op) or "hi" in modes or len(op.srcs) < 2:
+    if not _integer(op) or not keeps_widths(known, op) or "hi" in modes or len(op.srcs) < 2:
         return None
     kind = op.type_of("a")
     assert kind is not None
@@ -371,7 +371,7 @@ def _mad(known: Shapes, op: Op) -> Shape | None:
         first, second = _shape(known, op["a"]), _shape(known, op["b"])
         if "lo" not in op.mods.values() or not (first.uniform and second.uniform) or not _integer(op):
             return None
-        if not _narrow_ok(known, op):
+        if not keeps_widths(known, op):
             return None
         product = UNIFORM
     return shapes.add(product, _shape(known, op["c"]), op.dst_types[0].bits)
@@ -400,7 +400,7 @@ def _shr(known: Shapes, op: Op) -> Shape | None:
 
 @pattern("and")
 def _and(known: Shapes, op: Op) -> Shape | None:
-    if not _integer(op) or not _narrow_ok(known, op):
+    if not _integer(op) or not keeps_widths(known, op):
         return None
     for value, other in ((op["a"], op["b"]), (op["b"], op["a"])):
         if isinstance(other, Imm):
@@ -410,7 +410,7 @@ def _and(known: Shapes, op: Op) -> Shape | None:
 
 @pattern("or")
 def _or(known: Shapes, op: Op) -> Shape | None:
-    if not _integer(op) or not _narrow_ok(known, op):
+    if not _integer(op) or not keeps_widths(known, op):
         return None
     return shapes.disjoint_or(_shape(known, op["a"]), _shape(known, op["b"]))
 
@@ -420,7 +420,7 @@ def _cvt(known: Shapes, op: Op) -> Shape | None:
     if not _integer(op) or len(op.srcs) != 1:
         return None
     to, source_type = op.dst_types[0], op.type_of("a")
-    if source_type is None or source_type.kind not in "us" or not _narrow_ok(known, op):
+    if source_type is None or source_type.kind not in "us" or not keeps_widths(known, op):
         return None
     source = op["a"]
     if to.bits == source_type.bits:
@@ -435,7 +435,7 @@ def _cvt(known: Shapes, op: Op) -> Shape | None:
 
 @pattern("cvta")
 def _cvta(known: Shapes, op: Op) -> Shape | None:
-    if not _narrow_ok(known, op):
+    if not keeps_widths(known, op):
         return None
     found = _shape(known, op["a"])
     return Shape(found.offsets, min(found.zeros, 8), None, found.widenings)

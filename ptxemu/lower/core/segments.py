@@ -74,12 +74,14 @@ def cut_full(ctx: Context, ops: list[Op]) -> list[Segment]:
         return segments
     free = _free(ops)
     assumed = Assumed(ctx.shape, () if ctx.groups else free)
+    shared = len(ops) > LONGEST or any(segment.versioned for segment in segments)
+    if shared and not assumed.kept:
+        return segments
     if assumed.kept:
         candidates = _candidates(ops, assumed.shape, ctx)
     first, rest = _whole(ops, free, candidates, assumed)
     if sum(base in rest.assumed.shapes for _, base in rest.groups) >= KEPT:
         return [first, rest]
-    shared = len(ops) > LONGEST or any(segment.versioned for segment in segments)
     return segments if shared or len(rest.groups) < BASES else [first, rest]
 
 
