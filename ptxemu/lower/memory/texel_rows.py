@@ -11,21 +11,17 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.geometry import AXES, GEOMETRIES, LAYER
-from ptxemu.ir.observed import tells_texels
 from ptxemu.ir.ops import Op, Operand, items_of
 from ptxemu.ir.types import B32
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.site import Value, site_literal, site_type
-from ptxemu.lower.memory import ahead
+from ptxemu.lower.memory import ahead, surface_view
+from ptxemu.lower.memory.surface_view import PLAIN, STRIDES
 
 GROUPS = (1, 2, 4)
-EXTENTS = {"x": "row", "y": "height", "z": "depth", LAYER: "layers"}
-STRIDES = {"y": "pitch", "z": "slice_stride", LAYER: "layer_stride"}
-PLAIN = ("1d", "2d", "3d", "a1d", "a2d")
 
 
 class Coordinate(Struct, frozen=True):
@@ -38,8 +34,8 @@ class Coordinate(Struct, frozen=True):
 class Rows(Struct, frozen=True):
     """The texels of one instruction: ``bytes`` a lane, in ``groups`` rows of neighbours; coordinates by their letters."""
 
-    geometry: str
     handle: str
+    view: str
     groups: int
     bytes: int
     coordinates: dict[str, Coordinate]
@@ -68,7 +64,7 @@ def rows_of(ctx: Context, op: Op, handle: str | None, size: int) -> Rows | None:
     if not groups:
         return None
     coordinates = {letter: Coordinate(ctx.scalar_of(item, B32), shape) for letter, (item, shape) in shapes.items()}
-    return Rows(geometry, handle, groups, size, coordinates)
+    return Rows(handle, surface_view.address(ctx, geometry, handle), groups, size, coordinates)
 
 
 def _grouped(shapes: dict[str, Shape], groups: int, size: int) -> bool:
@@ -84,34 +80,12 @@ def _grouped(shapes: dict[str, Shape], groups: int, size: int) -> bool:
     return all((start - starts[0]) % size == 0 for start in starts)
 
 
-# ---------------------------------------------------------------- the view of the surface
-
-
-def _view(ctx: Context, rows: Rows) -> str:
-    geometry = str(getattr(lib, GEOMETRIES[rows.geometry].constant))
-    name = "pe_surface_watched_view_of" if tells_texels(ctx.unit.observed) else "pe_surface_view_of"
-    arguments = (("ptr", ctx.any_warp), ("i64", rows.handle), ("i32", geometry))
-    return ctx.kept(
-        f"view {rows.handle} {geometry}",
-        lambda: ctx.call("ptr", name, *arguments, attributes="nounwind willreturn speculatable memory(none)"),
-    )
-
-
-def _field(ctx: Context, view: str, name: str) -> str:
-    def load() -> str:
-        pointer = ctx.inst(f"getelementptr i8, ptr {view}, i64 {ffi.offsetof('pe_surface_view', name)}")
-        return ctx.inst(f"load i64, ptr {pointer}, align 8, !invariant.load !2")
-
-    return ctx.kept(f"{name} {view}", load)
-
-
 # ---------------------------------------------------------------- the test
 
 
 def inside(ctx: Context, rows: Rows) -> str:
     """i1: all lanes, those that are off included, are inside the surface and aligned."""
-    view = _view(ctx, rows)
-    tests = [_inside(ctx, rows, view, letter) for letter in rows.coordinates]
+    tests = [_inside(ctx, rows, letter) for letter in rows.coordinates]
     x = rows.coordinates["x"]
     if 1 << min(x.shape.zeros, 31) < rows.bytes or x.shape.offsets[0] % rows.bytes:
         tests.append(ctx.kept(f"aligned {rows.bytes} {x.base} {x.shape.offsets[0]}", lambda: _aligned(ctx, rows, x)))
@@ -121,7 +95,7 @@ def inside(ctx: Context, rows: Rows) -> str:
     return good
 
 
-def _inside(ctx: Context, rows: Rows, view: str, letter: str) -> str:
+def _inside(ctx: Context, rows: Rows, letter: str) -> str:
     at = rows.coordinates[letter]
     low, high = at.shape.spread
     room = high - low + (rows.bytes if letter == "x" else 1)
@@ -129,9 +103,9 @@ def _inside(ctx: Context, rows: Rows, view: str, letter: str) -> str:
     def test() -> str:
         least = _wide(ctx, at, low)
         end = ctx.scalar.bin("add", "i64", least, str(room))
-        return ctx.scalar.icmp("ule", "i64", end, _field(ctx, view, EXTENTS[letter]))
+        return ctx.scalar.icmp("ule", "i64", end, surface_view.field(ctx, rows.view, surface_view.EXTENTS[letter]))
 
-    return ctx.kept(f"inside {view} {letter} {at.base} {low} {room}", test)
+    return ctx.kept(f"inside {rows.view} {letter} {at.base} {low} {room}", test)
 
 
 def _aligned(ctx: Context, rows: Rows, x: Coordinate) -> str:
@@ -154,12 +128,11 @@ def _wide(ctx: Context, at: Coordinate, offset: int) -> str:
 
 def pointers(ctx: Context, rows: Rows) -> list[str]:
     """Where each group begins if all lanes are inside; mere numbers else."""
-    view = _view(ctx, rows)
     found = []
     for group in range(rows.groups):
         lane = rows.first(group)
         x = rows.coordinates["x"]
-        row = _row(ctx, rows, view, lane)
+        row = _row(ctx, rows, lane)
         column = _wide(ctx, x, x.shape.offsets[lane])
         found.append(ctx.inst(f"getelementptr i8, ptr {row}, i64 {column}"))
         if rows.groups == 1:
@@ -167,18 +140,18 @@ def pointers(ctx: Context, rows: Rows) -> list[str]:
     return found
 
 
-def _row(ctx: Context, rows: Rows, view: str, lane: int) -> str:
+def _row(ctx: Context, rows: Rows, lane: int) -> str:
     """The row of a lane."""
     steps = [(letter, at, at.shape.offsets[lane]) for letter, at in rows.coordinates.items() if letter != "x"]
 
     def place() -> str:
-        address = _field(ctx, view, "base")
+        address = surface_view.field(ctx, rows.view, "base")
         for letter, at, offset in steps:
-            step = ctx.scalar.bin("mul", "i64", _wide(ctx, at, offset), _field(ctx, view, STRIDES[letter]))
+            step = ctx.scalar.bin("mul", "i64", _wide(ctx, at, offset), surface_view.field(ctx, rows.view, STRIDES[letter]))
             address = ctx.scalar.bin("add", "i64", address, step)
         return ctx.inst(f"inttoptr i64 {address} to ptr")
 
-    return ctx.kept(f"row {view} " + " ".join(f"{at.base} {offset}" for _, at, offset in steps), place)
+    return ctx.kept(f"row {rows.view} " + " ".join(f"{at.base} {offset}" for _, at, offset in steps), place)
 
 
 # ---------------------------------------------------------------- the runtime
@@ -196,7 +169,7 @@ def call(ctx: Context, op: Op, rows: Rows, site: str, data: str) -> None:
     bases = [("i32", at.base if at else "0") for at in given]
     ctx.call(
         "void", "pe_surface_lanes", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))),
-        ("i64", rows.handle), ("ptr", _view(ctx, rows)), ("ptr", _pattern(ctx, rows, given)), *bases, ("ptr", data),
+        ("i64", rows.handle), ("ptr", rows.view), ("ptr", _pattern(ctx, rows, given)), *bases, ("ptr", data),
     )  # fmt: skip
 
 
