@@ -15,9 +15,9 @@ typedef struct pe_launch pe_launch;
 /* Where a worker has a twin (twin.h), which compiled code adds to by itself; all 0 without one. */
 typedef struct pe_apart {
   uint64_t first, bytes; /* of the allocation that it is of */
-  uint64_t twin;         /* where it is itself, less than 2**31 bytes: a host address */
-  uint64_t sums[2];      /* the bytes again, of a twin of words of 4 bytes, and of 8; or 0: code must not add by itself */
-  uint64_t stamps[2];    /* their stamps (stamp.h), host addresses: of 4 bytes at twice an offset, of 8 at it */
+  uint64_t twin;    /* where it is itself, less than 2**31 bytes: a host address. Behind it each lane has a word of waste */
+  uint64_t sums[2]; /* the bytes again, of a twin of words of 4 bytes, and of 8; or 0: code must not add by itself */
+  uint64_t stamps[2]; /* their stamps (stamp.h), host addresses: of 4 bytes at twice an offset, of 8 at it */
 } pe_apart;
 
 /* What one warp of JIT code sees.  Python reads the fields of all structs through cffi: never repeat them elsewhere. */
@@ -280,6 +280,9 @@ void pe_surface(pe_warp *w, const pe_surface_site *site, uint32_t mask, const ui
 const struct pe_surface_view *pe_surface_view_of(const pe_warp *w, uint64_t handle, uint32_t geom);
 /* The same for code that tells the observer of a launch of texels. */
 const struct pe_surface_view *pe_surface_watched_view_of(const pe_warp *w, uint64_t handle, uint32_t geom);
+
+/* The first one where lanes outside have no texels, whatever the policies of the launch; else all zero. */
+const struct pe_surface_view *pe_surface_plain_view_of(const pe_warp *w, uint64_t handle, uint32_t geom);
 
 /* How coordinates vary over the lanes: what is added to each, modulo 2^32.  The lanes form `groups` equal groups (1 2 4), in
  * each of which x steps by the bytes of an access and the other coordinates are the same. */

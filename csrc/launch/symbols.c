@@ -90,6 +90,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_surface),
   SYMBOL(pe_surface_view_of),
   SYMBOL(pe_surface_watched_view_of),
+  SYMBOL(pe_surface_plain_view_of),
   SYMBOL(pe_surface_lanes),
   SYMBOL(pe_typed_atomic),
   SYMBOL(pe_headers),

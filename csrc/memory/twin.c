@@ -16,9 +16,9 @@
 
 /* Words that are added without letting another launch begin. */
 enum { PART = 1 << 13 };
-/* A larger one is not in the worker's own cache, and is of use only in place of lines that several workers want. */
+/* A larger one is not in the worker's own cache. */
 static const uint64_t SMALL = 1 << 18;
-/* Those of all workers together must be in the cache that they share. */
+/* Larger ones of all workers together must be in the cache that they share. */
 static const uint64_t MOST_BYTES = 1 << 24;
 /* With fewer sums, there is less to gain than it takes to make one. */
 static const uint64_t FEWEST_SUMS = 1 << 14;
@@ -57,23 +57,25 @@ static bool allowed(const pe_launch *launch) {
  * that it pays. Observers expect a twin from the first sum on, or none. */
 static uint64_t sums_before(const pe_launch *launch, uint64_t bytes, uint32_t size) {
   uint64_t threads = pe_product(launch->ctas, launch->threads), words = bytes / size;
-  bool shared = launch->workers > 1 && pe_product(bytes, launch->workers) <= MOST_BYTES;
-  if (bytes > SMALL && !shared) return NEVER;
+  if (bytes > SMALL && pe_product(bytes, launch->workers) > MOST_BYTES) return NEVER;
   if (threads >= FEWEST_SUMS && threads >= words) return 0;
   if (launch->observer) return NEVER;
   return words / WORDS_OF_SUM > FEWEST_SUMS ? words / WORDS_OF_SUM : FEWEST_SUMS;
 }
 
-/* To be given to free(). */
-static void *zeros(pe_launch *launch, uint64_t bytes) {
+/* Behind a twin are words for lanes that add to none of its own, one for each. */
+enum { WASTE = PE_WARP_LANES * sizeof(uint64_t) };
+
+/* To be given to free(). Whole pages are made for `bytes`, and those behind them are apart from these. */
+static void *zeros(pe_launch *launch, uint64_t bytes, uint64_t behind) {
   bool large = bytes >= PE_HUGE_PAGE;
-  uint64_t whole = large ? pe_round_up(bytes, PE_HUGE_PAGE) : bytes;
+  uint64_t pages = large ? pe_round_up(bytes, PE_HUGE_PAGE) : bytes, whole = pe_sum(pages, behind);
   if (!pe_launch_charge(launch, whole)) return NULL;
-  if (!large) return calloc(1, bytes);
-  void *made = aligned_alloc(PE_HUGE_PAGE, whole);
-  if (!made) return NULL;
-  pe_prefer_huge_pages(made, whole);
-  return memset(made, 0, bytes);
+  if (!large) return calloc(1, whole);
+  void *made;
+  if (posix_memalign(&made, PE_HUGE_PAGE, whole)) return NULL;
+  pe_prefer_huge_pages(made, pages);
+  return memset(made, 0, bytes + behind);
 }
 
 static void free_twin(pe_twin *twin) {
@@ -86,9 +88,9 @@ static bool fill(pe_twin *twin, const pe_warp *w) {
   const pe_observer *observer = w->launch->observer;
   bool asks = observer && observer->apart;
   twin->how = asks ? observer->apart(observer->context, w, twin->first, twin->bytes) : PE_SUMS_UNTOLD;
-  twin->copy = zeros(w->launch, twin->bytes);
+  twin->copy = zeros(w->launch, twin->bytes, WASTE);
   if (!twin->copy || twin->how != PE_SUMS_STAMPED) return twin->copy != NULL;
-  twin->stamps = zeros(w->launch, pe_product(twin->bytes / twin->size, sizeof *twin->stamps));
+  twin->stamps = zeros(w->launch, pe_product(twin->bytes / twin->size, sizeof *twin->stamps), 0);
   return twin->stamps != NULL;
 }
 

@@ -119,10 +119,11 @@ typedef struct pe_surface_level {
 
 /* Level 0 as compiled code sees it: coordinates below `row` (bytes), `height`, `depth` and `layers` are inside, and the texel
  * lies at base + layer * layer_stride + z * slice_stride + y * pitch + x.  All zero: nothing is inside that compiled code may
- * touch by itself. */
+ * touch by itself.  `near_row` is `row` where offsets from base, and strides, are less than 2**31, and 0 elsewhere. */
 typedef struct pe_surface_view {
   uint64_t row, height, depth, layers;
   uint64_t base, pitch, slice_stride, layer_stride;
+  uint64_t near_row;
 } pe_surface_view;
 
 /* A surface. The first part is filled by the creator (0 = default for strides and alignments), the second derived. */

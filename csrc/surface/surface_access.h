@@ -14,6 +14,11 @@
 #define PE_WIDEST
 #endif
 
+/* Whether a lane has a texel only where its coordinates are those of one. */
+static inline bool pe_edges_are_plain(const pe_su_policy *policy) {
+  return policy->align == PE_ALIGN_FAULT && policy->partial_edge == PE_EDGE_REJECT && !policy->layer_16bit;
+}
+
 static inline bool pe_geom_has_y(uint32_t geom) {
   return geom != PE_GEOM_1D && geom != PE_GEOM_1D_BUFFER && geom != PE_GEOM_A1D;
 }

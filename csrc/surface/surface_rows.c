@@ -31,6 +31,11 @@ const pe_surface_view *pe_surface_view_of(const pe_warp *w, uint64_t handle, uin
   return pe_texels_observed(w) ? &NOWHERE.view : pe_surface_watched_view_of(w, handle, geom);
 }
 
+const pe_surface_view *pe_surface_plain_view_of(const pe_warp *w, uint64_t handle, uint32_t geom) {
+  const pe_su_context *ctx = pe_launch_surfaces(w);
+  return ctx && pe_edges_are_plain(&ctx->policy) ? pe_surface_view_of(w, handle, geom) : &NOWHERE.view;
+}
+
 /* The surface of a view, NULL if it has none. */
 static const pe_surface_desc *surface_of(const pe_surface_view *view) {
   if (view == &NOWHERE.view) return NULL;

@@ -11,7 +11,9 @@ static uint64_t below_sign(uint64_t extent) { return extent <= 1ull << 31 ? exte
 
 static pe_surface_view view_of(const pe_surface_desc *d) {
   if (d->state != PE_SURFACE_VALID || d->layout == PE_LAYOUT_BLOCK_LINEAR) return (pe_surface_view){0};
+  bool near = d->total_bytes < 1u << 31;
   return (pe_surface_view){
+    .near_row = near ? d->level[0].row_bytes : 0,
     .row = below_sign(d->level[0].row_bytes),
     .height = below_sign(d->height),
     .depth = below_sign(d->depth),

@@ -321,7 +321,7 @@ PE_INLINE bool is_plain(const job *j, const run *r) {
   PE_FOR_LANES(i, j->level ? r->mask : 0)
     if (j->level[i]) return false;
   if (r->access.format == PE_FORMAT_INTEGER && d->kind != PE_KIND_UINT && d->kind != PE_KIND_SINT) return false;
-  if (p->align != PE_ALIGN_FAULT || p->partial_edge != PE_EDGE_REJECT || p->layer_16bit) return false;
+  if (!pe_edges_are_plain(p)) return false;
   return r->access.coord == PE_COORD_TEXEL || d->level[0].row_bytes >= r->access.size;
 }
 

@@ -154,6 +154,46 @@ def test_lanes_that_add_to_two_arrays() -> None:
     np.testing.assert_array_equal(other, [expected(chosen=~even).sum(), *[0] * 7])
 
 
+MASKS = {
+    "all but some": "and.b32 %r5, %r0, 7; setp.ne.u32 %p1, %r5, 3;",
+    "all but the first": "and.b32 %r5, %r0, 31; setp.ne.u32 %p1, %r5, 0;",
+    "one": "and.b32 %r5, %r0, 31; setp.eq.u32 %p1, %r5, 17;",
+    "none of a warp": "and.b32 %r5, %r0, 32; setp.eq.u32 %p1, %r5, 0;",
+    "none": "setp.eq.u32 %p1, %r0, 4294967295;",
+}
+CHOSEN = {
+    "all but some": lambda i: i % 8 != 3,
+    "all but the first": lambda i: i % 32 != 0,
+    "one": lambda i: i % 32 == 17,
+    "none of a warp": lambda i: i & 32 == 0,
+    "none": lambda i: i < 0,
+}
+
+
+@pytest.mark.parametrize("check", ["", "memory", "race", "all"])
+@pytest.mark.parametrize("bins", [1, 256])
+@pytest.mark.parametrize("mask", MASKS)
+def test_lanes_that_are_off_add_nothing(mask: str, bins: int, check: str) -> None:
+    """Not even where their addresses lie beyond the array; those that are on may all add to one word."""
+    program = text(f"{MASKS[mask]} @!%p1 mov.u64 %rd4, 64; @%p1 {SUM}", bins=bins)
+    found, _ = run(program, np.full(bins, 7, np.uint32), check=check)
+    np.testing.assert_array_equal(found, 7 + expected(bins, CHOSEN[mask](np.arange(COUNT))))
+
+
+@pytest.mark.parametrize("count", [2, 255, 256, 1 << 18])
+def test_words_behind_the_array_are_no_part_of_it(count: int) -> None:
+    """That is, those in which code leaves what lanes add that are off: what a thread adds there is found as anywhere else."""
+    index = f"mov.u32 %r1, {count}; setp.eq.u32 %p1, %r0, 4711; @!%p1 sub.u32 %r1, %r1, 2;"
+    program = text(f"{index} mul.wide.u32 %rd4, %r1, 4; add.u64 %rd4, %rd4, %rd2; {SUM}")
+    device = ptxemu.Device(workers=2, check="memory")
+    arrays = [device.to_device(array) for array in (DATA, np.zeros(count, np.uint32), np.zeros(8, np.uint32))]
+    ptxemu.loads(program, device=device)["k"][CTAS, THREADS](*arrays)
+    assert device.checks is not None
+    (found,) = device.checks.findings
+    assert "just after an allocation" in found.message
+    assert found.thread == (4711 % THREADS, 0, 0)
+
+
 def test_words_of_64_bits_carry() -> None:
     program = text("red.global.add.u64 [%rd3], %rd6;")
     other = np.array([0xFFFFFFFF, 1], np.uint32)

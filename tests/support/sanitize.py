@@ -42,7 +42,7 @@ SUITES = (
     "test_api_hostile", "test_looped", "test_rows", "test_tiers", "test_meetings", "test_geometry", "test_spec_vectors",
     "test_observer", "test_cudart", "test_driver", "test_guard", "test_embed", "test_spread", "test_stray", "test_race",
     "test_sums", "test_claims",
-    "test_sync", "test_leak", "test_init", "test_together", "test_texels", "test_copies", "test_waits", "test_scopes",
+    "test_sync", "test_leak", "test_init", "test_together", "test_texel", "test_copies", "test_waits", "test_scopes",
     "test_proxies", "test_places", "test_quiet", "test_virtual_memory", "test_pools",
     "test_children", "test_standing", "test_maps", "test_measured", "test_tensor_maps", "test_clusters", "test_cuda_clusters",
     "test_cancel", "test_node_attributes", "test_graph_drawings", "test_nested_launches",

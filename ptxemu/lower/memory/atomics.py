@@ -46,9 +46,9 @@ def _in_twin(ctx: Context, found: Access, count: int) -> bool:
     return ctx.strays is not None and found.space in NOTED and places and count == 1 and ctx.unit.observed != "all"
 
 
-def _frozen(ctx: Context, width: str, addresses: str) -> str:
-    """The addresses of lanes that are off may be anything, but one thing for all who ask."""
-    return ctx.inst(f"freeze <{LANES} x {width}> {addresses}")
+def _frozen(ctx: Context, offsets: str) -> str:
+    """The i32 offsets of lanes that are off may be anything, but one thing for all who ask."""
+    return ctx.inst(f"freeze <{LANES} x i32> {offsets}")
 
 
 def _is_told(ctx: Context) -> bool:
@@ -77,11 +77,11 @@ def _in_window(ctx: Context, offsets: str, size: int) -> str:
     return updates.are_words(ctx, "i32", offsets, whole, size)
 
 
-def _apart(ctx: Context, found: Access, width: str, addresses: str) -> str:
-    """i1: all lanes are on, and not all have one address, as far as the first two tell. Addresses are integers of a width."""
-    first, second = (ctx.inst(f"extractelement <{LANES} x {width}> {addresses}, i32 {lane}") for lane in (0, 1))
+def _apart(ctx: Context, found: Access, offsets: str) -> str:
+    """i1: all lanes are on, and not all have one i32 offset, as far as the first two tell."""
+    first, second = (ctx.inst(f"extractelement <{LANES} x i32> {offsets}, i32 {lane}") for lane in (0, 1))
     full = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(found.mask), "-1")
-    return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("ne", width, first, second))
+    return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("ne", "i32", first, second))
 
 
 @effect("atom", size=60)
@@ -128,22 +128,17 @@ def atomic(ctx: Context, op: Op) -> None:
         updates.each(ctx, offsets, op.mods["op"], kind, operands[0], beside)
         return []
 
-    def in_twin(places: str) -> list[str]:
-        twins.add(ctx, op, kind, places, operands[0])
-        return []
-
     if _inline(ctx, found, op, kind, count):
         otherwise = untested if _is_told(ctx) else tested
         if not wanted and found.narrow and find(op.mods["op"], kind).binary:
-            offsets = _frozen(ctx, "i32", found.narrow)
-            fine = ctx.scalar.bin("and", "i1", _apart(ctx, found, "i32", offsets), _may_update(ctx, op, offsets, found.size))
+            offsets = _frozen(ctx, found.narrow)
+            fine = ctx.scalar.bin("and", "i1", _apart(ctx, found, offsets), _may_update(ctx, op, offsets, found.size))
             ctx.when(fine, partial(apart, offsets), otherwise, [], likely=True)
         else:
             otherwise()
     elif not wanted and _in_twin(ctx, found, count):
-        places = _frozen(ctx, "i64", addresses())
-        fine = ctx.scalar.bin("and", "i1", _apart(ctx, found, "i64", places), twins.may_add(ctx, op, kind, places))
-        ctx.when(fine, partial(in_twin, places), partial(call, "pe_atomic", places), [], likely=True)
+        place = addresses()
+        twins.add(ctx, twins.Sums(op, kind, place, found.mask, operands[0]), "true", partial(call, "pe_atomic", place))
     else:
         untested()
     if wanted:

@@ -18,9 +18,9 @@ WHOLE = "volatile "  # or LLVM makes a masked store of one that keeps some eleme
 
 def load(ctx: Context, bits: str, count: int, pointer: str | Sequence[str], volatile: str = "", mask: str = "") -> list[str]:
     """Load for every lane, or for those of ``mask``; the others get zeros."""
-    word, words = _words(bits, count)
+    word, words = words_of(bits, count)
     if word != bits:
-        return [part for whole in load(ctx, word, words, pointer, volatile, mask) for part in _split(ctx, whole, word, bits)]
+        return split(ctx, load(ctx, word, words, pointer, volatile, mask), word, bits)
     pointers = [pointer] if isinstance(pointer, str) else pointer
     width, chunks = chunk_lanes(ctx, bits, count, len(pointers)), []
     for first in range(0, LANES, width):
@@ -31,11 +31,9 @@ def load(ctx: Context, bits: str, count: int, pointer: str | Sequence[str], vola
 
 def weave(ctx: Context, values: list[str], bits: str, groups: int = 1) -> list[str]:
     """Values as registers in memory order, to be stored through as many pointers as there are groups of lanes."""
-    word, words = _words(bits, len(values))
+    word, _ = words_of(bits, len(values))
     if word != bits:
-        step = len(values) // words
-        merged = [_merged(ctx, values[k : k + step], word, bits) for k in range(0, len(values), step)]
-        return weave(ctx, merged, word, groups)
+        return weave(ctx, merged(ctx, values, bits, word), word, groups)
     width = chunk_lanes(ctx, bits, len(values), groups)
     pieces = [_pieces(ctx, value, width, bits) for value in values]
     return [register for chunk in zip(*pieces) for register in _weave(ctx, list(chunk), width, bits)]
@@ -55,7 +53,7 @@ def store(
 
     ``blend``: nobody else may write meanwhile, so that elements of lanes that are off may be written as they are.
     """
-    bits, count = _words(bits, count)
+    bits, count = words_of(bits, count)
     pointers = [pointer] if isinstance(pointer, str) else pointer
     width = chunk_lanes(ctx, bits, count, len(pointers))
     places = [place for first in range(0, LANES, width) for place in _places(ctx, bits, count, width, pointers, first)]
@@ -91,11 +89,22 @@ def _rows(ctx: Context, bits: str, values: str, pointers: Sequence[str], mask: s
         yield pointer, own, ctx.scalar.bin("and", f"i{LANES}", lanes, str((1 << width) - 1))
 
 
-def _words(bits: str, count: int) -> tuple[str, int]:
-    """Narrow elements change places as words of up to 32 bits: the type and number of a lane's."""
+def words_of(bits: str, count: int) -> tuple[str, int]:
+    """Narrow elements of a lane are moved as words of up to 32 bits: the type and number of these."""
     whole = int(bits[1:]) * count
     word = max(int(bits[1:]), min(32, whole))
     return f"i{word}", whole // word
+
+
+def split(ctx: Context, words: Sequence[str], wide: str, bits: str) -> list[str]:
+    """The elements of words."""
+    return [part for word in words for part in _split(ctx, word, wide, bits)]
+
+
+def merged(ctx: Context, values: Sequence[str], bits: str, wide: str) -> list[str]:
+    """Words of elements."""
+    step = int(wide[1:]) // int(bits[1:])
+    return [_merged(ctx, values[first : first + step], wide, bits) for first in range(0, len(values), step)]
 
 
 def _split(ctx: Context, word: str, wide: str, bits: str) -> list[str]:
@@ -105,7 +114,7 @@ def _split(ctx: Context, word: str, wide: str, bits: str) -> list[str]:
     return [ctx.vector.cast("trunc", wide, value, bits) for value in shifted]
 
 
-def _merged(ctx: Context, parts: list[str], wide: str, bits: str) -> str:
+def _merged(ctx: Context, parts: Sequence[str], wide: str, bits: str) -> str:
     whole = ctx.vector.cast("zext", bits, parts[0], wide)
     for index, part in enumerate(parts[1:], 1):
         value = ctx.vector.cast("zext", bits, part, wide)

@@ -14,13 +14,15 @@ PLAIN = ("1d", "2d", "3d", "a1d", "a2d")
 """Geometries whose coordinates are what they are called."""
 
 
-def address(ctx: Context, geometry: str, handle: str) -> str:
-    """Of the view of a surface with a handle, an i64. Nothing is inside a surface that has another geometry, or none."""
+def address(ctx: Context, geometry: str, handle: str, plain: bool = False) -> str:
+    """Of the view of a surface with a handle, an i64. Nothing is inside a surface that has another geometry, or none; nor, if
+    ``plain``, where lanes outside may have texels."""
     code = str(getattr(lib, GEOMETRIES[geometry].constant))
-    name = "pe_surface_watched_view_of" if tells_texels(ctx.unit.observed) else "pe_surface_view_of"
+    kind = "plain" if plain else "watched" if tells_texels(ctx.unit.observed) else ""
+    name = f"pe_surface_{kind}_view_of" if kind else "pe_surface_view_of"
     arguments = (("ptr", ctx.any_warp), ("i64", handle), ("i32", code))
     return ctx.kept(
-        f"view {handle} {code}",
+        f"{kind} view {handle} {code}",
         lambda: ctx.call("ptr", name, *arguments, attributes="nounwind willreturn speculatable memory(none)"),
     )
 

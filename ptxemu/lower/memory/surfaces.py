@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.geometry import AXES, GEOMETRIES, LAYER
@@ -12,7 +14,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.special import symbol_value
 from ptxemu.lower.core.telling import texels_pass
-from ptxemu.lower.memory import consecutive, texel_rows
+from ptxemu.lower.memory import consecutive, texel_lanes, texel_rows, twins
 from ptxemu.lower.memory.atomics import operation, type_code
 from ptxemu.lower.memory.lane_major import lane_data
 from ptxemu.lower.memory.texel_rows import Rows
@@ -82,21 +84,29 @@ def _call(ctx: Context, op: Op, site: str, data: str, rows: Rows | None = None) 
 def suld(ctx: Context, op: Op) -> None:
     """Surface load; lanes that get nothing (clamp mode zero) read zero."""
     kind, count = op.type(), len(op.dsts)
-    bits, site = f"i{kind.bits}", _site(ctx, op, lib.PE_SULD_B, kind, count)
-    rows = texel_rows.rows_of(ctx, op, _uniform_handle(ctx, op["s"]), kind.bytes * count)
+    bits, size = f"i{kind.bits}", kind.bytes * count
+    handle, site = _uniform_handle(ctx, op["s"]), _site(ctx, op, lib.PE_SULD_B, kind, count)
+    rows = texel_rows.rows_of(ctx, op, handle, size)
+    lanes = texel_lanes.texels_of(ctx, op, handle, size) if rows is None else None
 
     def called() -> list[str]:
         slot = ctx.temporary(f"<{LANES * count} x {bits}>")
         _call(ctx, op, site, slot, rows)
         return [slot] if rows is None else texel_rows.parts(ctx, rows, slot)
 
-    if rows is None:
-        places = called()
-    else:
+    def loaded() -> list[str]:
+        return consecutive.load(ctx, bits, count, called())
+
+    if rows is not None:
         texels = texel_rows.pointers(ctx, rows)
         ready = texels_pass(ctx, op, False, texel_rows.inside(ctx, rows), texels, rows.bytes)
         places = ctx.when(ready, lambda: texels, called, ["ptr"] * rows.groups, likely=True)
-    values = consecutive.load(ctx, bits, count, places)
+        values = consecutive.load(ctx, bits, count, places)
+    elif lanes is not None:
+        gathered = partial(texel_lanes.load, ctx, lanes, bits, count)
+        values = ctx.when(lanes.ready, gathered, loaded, [f"<{LANES} x {bits}>"] * count, likely=True)
+    else:
+        values = loaded()
     for index, value in enumerate(values):
         ctx.define(op, index, ctx.vector.cast("bitcast", bits, value, kind.llvm))
 
@@ -106,35 +116,54 @@ def sust(ctx: Context, op: Op) -> None:
     """Surface store, raw (.b) or formatted (.p)."""
     kind, items = op.type(), items_of(op["v"])
     raw, count, bits = op.mods["mode"] == "b", len(items), f"i{kind.bits}"
+    size, handle = kind.bytes * count, _uniform_handle(ctx, op["s"])
     site = _site(ctx, op, lib.PE_SUST_B if raw else lib.PE_SUST_P, kind, count)
-    rows = texel_rows.rows_of(ctx, op, _uniform_handle(ctx, op["s"]), kind.bytes * count) if raw else None
+    rows = texel_rows.rows_of(ctx, op, handle, size) if raw else None
+    lanes = texel_lanes.texels_of(ctx, op, handle, size) if raw and rows is None else None
 
     def called() -> list[str]:
         _call(ctx, op, site, lane_data(ctx, op["v"], kind), rows)
         return []
 
+    def values() -> list[str]:
+        return [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
+
     def stored() -> list[str]:
         assert rows is not None
-        values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
-        registers = consecutive.weave(ctx, values, bits, rows.groups)
+        registers = consecutive.weave(ctx, values(), bits, rows.groups)
         return consecutive.store(ctx, bits, registers, count, texel_rows.pointers(ctx, rows))
 
-    if rows is None:
+    def scattered() -> list[str]:
+        assert lanes is not None
+        return texel_lanes.store(ctx, lanes, bits, values())
+
+    if rows is not None:
+        everyone = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(ctx.mask_of(op)), "-1")
+        ready = ctx.scalar.bin("and", "i1", everyone, texel_rows.inside(ctx, rows))
+        if tells_texels(ctx.unit.observed):
+            ready = texels_pass(ctx, op, True, ready, texel_rows.pointers(ctx, rows), rows.bytes)
+        ctx.when(ready, stored, called, [], likely=True)
+    elif lanes is not None:
+        ctx.when(lanes.ready, scattered, called, [], likely=True)
+    else:
         called()
-        return
-    everyone = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(ctx.mask_of(op)), "-1")
-    ready = ctx.scalar.bin("and", "i1", everyone, texel_rows.inside(ctx, rows))
-    if tells_texels(ctx.unit.observed):
-        ready = texels_pass(ctx, op, True, ready, texel_rows.pointers(ctx, rows), rows.bytes)
-    ctx.when(ready, stored, called, [], likely=True)
 
 
 @effect("sured", size=60)
 def sured(ctx: Context, op: Op) -> None:
-    """Surface reduction."""
+    """Surface reduction; sums in the worker's twin, where there is one."""
     kind = op.type()
     code = lib.PE_SURED_P if op.mods["mode"] == "p" else lib.PE_SURED_B
-    _call(ctx, op, _site(ctx, op, code, kind, 1), lane_data(ctx, op["v"], kind))
+
+    def called() -> list[str]:
+        _call(ctx, op, _site(ctx, op, code, kind, 1), lane_data(ctx, op["v"], kind))
+        return []
+
+    texels = texel_lanes.texels_of(ctx, op, _uniform_handle(ctx, op["s"]), kind.bytes) if ctx.strays is not None else None
+    if texels is None:
+        called()
+        return
+    twins.add(ctx, twins.Sums(op, kind, texels.addresses(ctx), texels.mask, op["v"]), texels.ready, called)
 
 
 @effect("suq", size=20)
