@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.elementwise_oracle import clamp, integer_edges, pairs, random_bits, signed, unsigned
-from tests.values.elementwise_harness import check, run
+from tests.values.elementwise_harness import check, host, run
 
 ALL = ("u16", "u32", "u64", "s16", "s32", "s64")
 SIGNED = ("s16", "s32", "s64")
@@ -29,10 +29,10 @@ def numbers(kind: str, a: np.ndarray) -> list[int]:
     return [signed(int(x), bits) if kind[0] == "s" else int(x) for x in a]
 
 
-def expect(text: str, kind: str, model: Callable[..., int], *arrays: np.ndarray, result: int = 0) -> None:
+def expect(text: str, kind: str, model: Callable[..., int], *arrays: np.ndarray, result: int = 0, cpu: str = "") -> None:
     """Check ``text`` against ``model`` on the exact values of ``kind``; ``result`` is the result's width."""
     columns = [numbers(kind, a) for a in arrays]
-    check(text, [unsigned(model(*xs), result or bits_of(kind)) for xs in zip(*columns, strict=True)], *arrays)
+    check(text, [unsigned(model(*xs), result or bits_of(kind)) for xs in zip(*columns, strict=True)], *arrays, cpu=cpu)
 
 
 def truncated(a: int, b: int) -> int:
@@ -151,9 +151,15 @@ def test_packed(text: str) -> None:
     check(text, [int(x) for x in want], a.view(np.uint32), b.view(np.uint32))
 
 
+NEEDS = {"": "", "x86-64-v2": "ssse3", "x86-64-v3": "avx2", "x86-64-v4": "avx512bw"}
+CPUS = [cpu for cpu, feature in NEEDS.items() if f"+{feature}" in host()[1]]
+"""This one, and those whose code it runs."""
+
+
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("atype", ["u32", "s32"])
 @pytest.mark.parametrize("btype", ["u32", "s32"])
-def test_dot_products(atype: str, btype: str) -> None:
+def test_dot_products(atype: str, btype: str, cpu: str) -> None:
     a, b = inputs(32)
     c = np.roll(a, 11)
 
@@ -166,9 +172,9 @@ def test_dot_products(atype: str, btype: str) -> None:
     def dot2(half: int, x: int, y: int, z: int) -> int:
         return z + sum(p * q for p, q in zip(fields(atype, x, 16), fields(btype, y, 8)[2 * half :][:2], strict=True))
 
-    expect(f"dp4a.{atype}.{btype}", "u32", dot4, a, b, c)
-    expect(f"dp2a.lo.{atype}.{btype}", "u32", lambda x, y, z: dot2(0, x, y, z), a, b, c)
-    expect(f"dp2a.hi.{atype}.{btype}", "u32", lambda x, y, z: dot2(1, x, y, z), a, b, c)
+    expect(f"dp4a.{atype}.{btype}", "u32", dot4, a, b, c, cpu=cpu)
+    expect(f"dp2a.lo.{atype}.{btype}", "u32", lambda x, y, z: dot2(0, x, y, z), a, b, c, cpu=cpu)
+    expect(f"dp2a.hi.{atype}.{btype}", "u32", lambda x, y, z: dot2(1, x, y, z), a, b, c, cpu=cpu)
 
 
 @pytest.mark.parametrize("kind", ["u32", "s32", "u64", "s64"])

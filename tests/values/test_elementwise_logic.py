@@ -112,7 +112,33 @@ def test_prmt() -> None:
     for mode, table in SPECIAL.items():
         want = [permuted(x, y, [int(d) for d in reversed(table[s & 3])]) for x, y, s in triples]
         check(f"prmt.b32.{mode}", want, a, b, c)
-    check("prmt.b32", [permuted(x, y, [0, 1, 4, 13]) for x, y, _ in triples], a, b, immediates={2: 0xD410})
+
+
+SELECTORS = [
+    0x3210,
+    0x7654,
+    0x5410,
+    0x7632,
+    0x7604,
+    0x1054,
+    0x0000,
+    0xFFFF,
+    0x8888,
+    0xBB99,
+    0xD410,
+    0x0123,
+    0x2301,
+    0x4567,
+    0x4440,
+]
+
+
+@pytest.mark.parametrize("selector", [*SELECTORS, *map(int, random_bits(16, 16, 4))])
+def test_prmt_with_a_constant_selector(selector: int) -> None:
+    a, b = random_bits(32, 64, 1), random_bits(32, 64, 2)
+    nibbles = [selector >> 4 * i & 15 for i in range(4)]
+    expected = [permuted(int(x), int(y), nibbles) for x, y in zip(a, b, strict=True)]
+    check("prmt.b32", expected, a, b, immediates={2: 0xABCD0000 | selector})
 
 
 # ---------------------------------------------------------------- bit fields

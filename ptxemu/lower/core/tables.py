@@ -1,13 +1,10 @@
-"""Constant tables, and products of pairs of halves of words, by the instructions that processors have for them."""
+"""Constant tables, by the instructions that processors have for them."""
 
 from __future__ import annotations
 
 from ptxemu.lower.core.emit import Emitter, Words
-from ptxemu.lower.core.parts import joined, part
 
 HALF = 1 << 16
-PAIR_PRODUCTS = {64: "llvm.x86.avx512.pmaddw.d.512", 32: "llvm.x86.avx2.pmadd.wd"}
-"""LLVM's names of what adds products of halves, by the bytes of a vector."""
 PERMUTED = "llvm.x86.avx512.vpermi2var.hi.512"
 """What chooses among 64 elements, which two registers hold."""
 PERMUTED_LANES = 32
@@ -42,27 +39,3 @@ def paired(e: Emitter, low: str, high: str) -> str:
     vector = f"<{e.lanes} x i16>"
     both = e.inst(f"shufflevector {vector} {low}, {vector} {high}, <{2 * e.lanes} x i32> <{order}>")
     return e.inst(f"bitcast <{2 * e.lanes} x i16> {both} to {e.ty('i32')}")
-
-
-def pair_products(e: Emitter, a: str, b: str) -> str:
-    """The sum of the product of the low halves of two i32, as signed numbers, and of that of the high halves."""
-    size = e.target.vector_bytes
-    if size not in PAIR_PRODUCTS or not e.lanes or e.lanes * 4 % size:
-        low = e.bin("mul", "i32", _low(e, a), _low(e, b))
-        return e.bin("add", "i32", low, e.bin("mul", "i32", _high(e, a), _high(e, b)))
-    name, count = PAIR_PRODUCTS[size], size // 4
-    halves, words = f"<{2 * count} x i16>", f"<{count} x i32>"
-    e.declare(name, f"declare {words} @{name}({halves}, {halves})")
-    parts = []
-    for at in range(0, e.lanes, count):
-        cut = [e.inst(f"bitcast {words} {part(e, 'i32', x, at, count)} to {halves}") for x in (a, b)]
-        parts.append(e.inst(f"call {words} @{name}({halves} {cut[0]}, {halves} {cut[1]})"))
-    return joined(e, "i32", parts, count)
-
-
-def _low(e: Emitter, x: str) -> str:
-    return e.bin("ashr", "i32", e.bin("shl", "i32", x, e.int(32, 16)), e.int(32, 16))
-
-
-def _high(e: Emitter, x: str) -> str:
-    return e.bin("ashr", "i32", x, e.int(32, 16))

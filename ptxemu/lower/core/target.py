@@ -11,6 +11,7 @@ class Target:
         self.daz = self.polls = x86
         self.avx2 = "avx2" in features
         self.avx512 = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= features
+        self.dots = self.avx512 and "avx512vnni" in features  # products of bytes, added to words
         self.deposits = self.avx512 and "bmi2" in features  # bits to places in one fast instruction
 
     @property

@@ -6,6 +6,7 @@ from ptxemu.ir.ops import Op
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.emit import Emitter, elementwise
 from ptxemu.lower.core.float_bits import constant, packed
+from ptxemu.lower.core.products import byte_products, fields, sum_of_products
 from ptxemu.lower.values.division import quotient, remainder
 
 
@@ -197,29 +198,17 @@ def carryless_product(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
 # ---------------------------------------------------------------- dot products
 
 
-def _fields(e: Emitter, kind: ScalarType, x: str, bits: int, first: int, count: int) -> list[str]:
-    """``count`` fields of ``bits`` bits from field ``first`` on, extended to 32 bits."""
-    shift = "ashr" if kind.is_signed else "lshr"
-    drop = e.int(32, 32 - bits)
-    lifted = (e.bin("shl", "i32", x, e.int(32, 32 - bits * (i + 1))) for i in range(first, first + count))
-    return [e.bin(shift, "i32", value, drop) for value in lifted]
-
-
-def _dot(e: Emitter, xs: list[str], ys: list[str], total: str) -> str:
-    for x, y in zip(xs, ys, strict=True):
-        total = e.bin("add", "i32", total, e.bin("mul", "i32", x, y))
-    return total
-
-
 @elementwise("dp4a", size=20)
 def dot4(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
-    return _dot(e, _fields(e, op.type("atype"), a, 8, 0, 4), _fields(e, op.type("btype"), b, 8, 0, 4), c)
+    return byte_products(e, a, b, (op.type("atype").is_signed, op.type("btype").is_signed), c)
 
 
 @elementwise("dp2a", size=20)
 def dot2(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
-    first = 0 if op.mods["mode"] == "lo" else 2
-    return _dot(e, _fields(e, op.type("atype"), a, 16, 0, 2), _fields(e, op.type("btype"), b, 8, first, 2), c)
+    """Products of the halves of ``a`` and two bytes of ``b``."""
+    halves = fields(e, a, op.type("atype").is_signed, 16, range(2))
+    bytes = fields(e, b, op.type("btype").is_signed, 8, range(2) if op.mods["mode"] == "lo" else range(2, 4))
+    return sum_of_products(e, halves, bytes, c)
 
 
 # ---------------------------------------------------------------- extended precision

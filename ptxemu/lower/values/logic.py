@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
+
 from ptxemu.ir.ops import Imm, Op
 from ptxemu.lower.core.emit import Emitter, elementwise
 from ptxemu.lower.core.float_bits import constant, wide_shift
@@ -96,23 +98,49 @@ def permuted_byte(e: Emitter, mode: str, k: str, i: int) -> str:
 @elementwise("prmt", size=20)
 def permute(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
     """Each result byte is a byte of b:a, or its sign bit eight times where bit 3 of the selector nibble is set."""
-    mode = op.mods.get("mode")
-    low, high = e.cast("zext", "i32", a, "i64"), e.cast("zext", "i32", b, "i64")
-    pool = e.bin("or", "i64", low, e.bin("shl", "i64", high, e.int(64, 32)))
+    mode, selector = op.mods.get("mode"), op["c"]
+    if isinstance(selector, Imm) and not mode:
+        return _arranged(e, a, b, selector.bits)
     k = e.bin("and", "i32", c, e.int(32, 3))
     result = e.int(32, 0)
     for i in range(4):
-        selector = permuted_byte(e, mode, k, i) if mode else e.bin("lshr", "i32", c, e.int(32, 4 * i))
-        byte = _byte(e, pool, e.bin("and", "i32", selector, e.int(32, 7)))
-        if not mode:
-            replicate = e.bin("and", "i32", selector, e.int(32, 8))
-            sign = e.cast("sext", "i1", e.icmp("slt", "i8", byte, e.int(8, 0)), "i8")
-            byte = e.select(e.icmp("ne", "i32", replicate, e.int(32, 0)), "i8", sign, byte)
-        placed = e.bin("shl", "i32", e.cast("zext", "i8", byte, "i32"), e.int(32, 8 * i))
-        result = e.bin("or", "i32", result, placed)
+        nibble = permuted_byte(e, mode, k, i) if mode else e.bin("lshr", "i32", c, e.int(32, 4 * i))
+        byte = e.bin("and", "i32", _selected(e, a, b, nibble, signs=not mode), e.int(32, 0xFF))
+        result = e.bin("or", "i32", result, e.bin("shl", "i32", byte, e.int(32, 8 * i)))
     return result
 
 
-def _byte(e: Emitter, pool: str, index: str) -> str:
-    amount = e.cast("zext", "i32", e.bin("shl", "i32", index, e.int(32, 3)), "i64")
-    return e.cast("trunc", "i64", e.bin("lshr", "i64", pool, amount), "i8")
+def _arranged(e: Emitter, a: str, b: str, selector: int) -> str:
+    """With a constant selector: bytes of a word that move the same way do so together."""
+    moves: dict[tuple[str, str, int], int] = {}
+    for i in range(4):
+        nibble = selector >> 4 * i & 15
+        word, byte = b if nibble & 4 else a, nibble & 3
+        move = (word, "ashr", byte) if nibble & 8 else (word, "shl", i - byte) if i > byte else (word, "lshr", byte - i)
+        moves[move] = moves.get(move, 0) | 0xFF << 8 * i
+    return reduce(partial(e.bin, "or", "i32"), (_moved(e, *move, mask) for move, mask in moves.items()))
+
+
+def _moved(e: Emitter, word: str, how: str, bytes: int, mask: int) -> str:
+    """What a mask leaves of a word that is shifted by bytes or, if the shift is ``ashr``, of the sign of one of its bytes."""
+    if how == "ashr":
+        top = e.bin("shl", "i32", word, e.int(32, 24 - 8 * bytes))
+        return e.bin("and", "i32", e.bin("ashr", "i32", top, e.int(32, 31)), e.int(32, mask))
+    moved = e.bin(how, "i32", word, e.int(32, 8 * bytes)) if bytes else word
+    kept = 0xFFFFFFFF << 8 * bytes & 0xFFFFFFFF if how == "shl" else 0xFFFFFFFF >> 8 * bytes
+    return moved if mask == kept else e.bin("and", "i32", moved, e.int(32, mask))
+
+
+def _selected(e: Emitter, a: str, b: str, nibble: str, *, signs: bool) -> str:
+    """The byte of b:a with a number, or its sign, below others."""
+
+    def is_set(bit: int) -> str:
+        return e.icmp("ne", "i32", e.bin("and", "i32", nibble, e.int(32, bit)), e.int(32, 0))
+
+    word = e.select(is_set(4), "i32", b, a)
+    place = e.bin("shl", "i32", e.bin("and", "i32", nibble, e.int(32, 3)), e.int(32, 3))
+    byte = e.bin("lshr", "i32", word, place)
+    if not signs:
+        return byte
+    sign = e.bin("ashr", "i32", e.bin("shl", "i32", byte, e.int(32, 24)), e.int(32, 31))
+    return e.select(is_set(8), "i32", sign, byte)

@@ -15,7 +15,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ptxemu.lower.core.emit import Emitter
-from ptxemu.lower.core.tables import pair_products, paired, word_of
+from ptxemu.lower.core.products import pair_products
+from ptxemu.lower.core.tables import paired, word_of
 from ptxemu.lower.values import mufu_tables
 from ptxemu.lower.values.mufu_tables import Coefficients
 
