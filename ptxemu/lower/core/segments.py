@@ -50,6 +50,10 @@ class Group(Struct):
         """Not behind the first byte, and aligned exactly when the base is."""
         return self.low & -self.size
 
+    def span(self, space: str, base: str, shape: Shape) -> Span:
+        """All of it, from a base on that varies over the lanes as a shape does."""
+        return Span(space, base, Shape((self.start, self.high - self.size), 0, None, shape.widenings), self.size)
+
 
 class Segment(Struct):
     """``trusted``: the accesses that the tests of ``groups`` cover; ``full``: the version without tests is for all lanes only,
@@ -95,7 +99,8 @@ def _whole(ops: list[Op], free: list[Op], candidates: list[Candidate | None], as
     made = {dst for op in rest.ops for dst in op.dsts}.difference(rest.assumed.shapes)
     for op, found in accesses.items():
         if found[0][1] not in made:
-            _join(rest, *found, op)
+            join(rest.groups, *found)
+            rest.trusted.add(op)
     return Segment([op for op in ops if op in first]), rest
 
 
@@ -147,7 +152,8 @@ def _runs(ctx: Context, ops: list[Op], candidates: list[Candidate | None]) -> li
         if found is not None:
             left[found[0]] -= 1
             if found[0][1] not in defined:
-                _join(current, *found, op)
+                join(current.groups, *found)
+                current.trusted.add(op)
         current.ops.append(op)
         defined.update(dst for dst in op.dsts if dst is not None)
     return segments
@@ -183,16 +189,13 @@ def _moves(access: effects.Access) -> bool:
     return access.kind != "update" and bool(access.data)
 
 
-def _join(segment: Segment, key: Key, shape: Shape, offset: int, size: int, op: Op) -> None:
+def join(groups: dict[Key, Group], key: Key, shape: Shape, offset: int, size: int) -> None:
+    """Add an access to those off its base."""
     low, high = shape.spread
-    group = segment.groups.get(key)
-    if group is None:
-        segment.groups[key] = Group(offset + low, offset + high + size, size)
-    else:
-        group.low = min(group.low, offset + low)
-        group.high = max(group.high, offset + high + size)
-        group.size = max(group.size, size)
-    segment.trusted.add(op)
+    group = groups.setdefault(key, Group(offset + low, offset + high + size, size))
+    group.low = min(group.low, offset + low)
+    group.high = max(group.high, offset + high + size)
+    group.size = max(group.size, size)
 
 
 def test(ctx: Context, segment: Segment) -> str:
@@ -205,8 +208,7 @@ def test(ctx: Context, segment: Segment) -> str:
         else:
             shape = ctx.shape(base)
             assert shape is not None
-            flat = Shape((group.start, group.high - group.size), 0, None, shape.widenings)
-            good = pattern_test(ctx, Span(space, scalar_base(ctx, base, space), flat, group.size))
+            good = pattern_test(ctx, group.span(space, scalar_base(ctx, base, space), shape))
         result = ctx.scalar.bin("and", "i1", result, good) if result else good
     return result
 
@@ -223,4 +225,4 @@ def escaping(segments: list[Segment]) -> set[Reg]:
     return found
 
 
-__all__ = ["Segment", "cut", "cut_full", "escaping", "test"]
+__all__ = ["Group", "Segment", "cut", "cut_full", "escaping", "join", "test"]

@@ -21,9 +21,10 @@ from ptxemu.ir.graph import Block
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg
 from ptxemu.ir.types import B32, B64, ScalarType
 from ptxemu.lower.control.sync import poll
-from ptxemu.lower.core.access import Span, extended, pattern_test
+from ptxemu.lower.core.access import extended, pattern_test
 from ptxemu.lower.core.context import ALL_ON, MASK, Context
 from ptxemu.lower.core.known import SureTrips
+from ptxemu.lower.core.segments import Group, join
 from ptxemu.lower.functions.exits import BOTH, INVERSE, MIRRORED, ORDERS
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ TRIPS, FEW = 8, 4
 """That are tested at once, and if that fails: one less is odd, so that what is aligned in the first and the last is in all."""
 MOST = 96  # ops of a block, of which there are two copies then
 SPACES = {"global", "generic", "shared", "const"}
+EXACT = Shape((0,))
+"""Of addresses whose widenings are tested apart from them."""
 FARTHEST = {32: 1 << 26, 64: 1 << 57}
 """Beyond which a distance, by the bits of the value, could bring one round to where it began within some trips."""
 
@@ -179,8 +182,8 @@ class Tests:
 
     def all(self) -> str:
         """i1: all of them pass."""
-        for op, value in self.sure.accesses:
-            self._access(op, value)
+        for (space, base), (value, group) in self._groups().items():
+            self._accesses(space, base, value, group)
         for comparison in self.sure.comparisons:
             self._compare(comparison)
         if self.sure.corrected:
@@ -259,23 +262,29 @@ class Tests:
 
     # -- accesses
 
-    def _access(self, op: Op, value: Value) -> None:
-        """It is aligned and in range in the first and in the last trip, and comes from one to the other without a way round."""
-        ctx, address = self.ctx, op.access.address
-        space, size, shape = op.access.space, op.access.bytes, ctx.shape(address)
-        assert isinstance(address, Addr) and isinstance(address.base, Reg) and shape is not None and size is not None
-        kind = B64 if value.bits == 64 else B32
+    def _groups(self) -> dict[tuple[str, Reg], tuple[Value, Group]]:
+        """Accesses of a space off one register, with what that holds."""
+        values: dict[tuple[str, Reg], Value] = {}
+        groups: dict[tuple[str, Reg], Group] = {}
+        for op, value in self.sure.accesses:
+            address, size, shape = op.access.address, op.access.bytes, self.ctx.shape(op.access.address)
+            assert isinstance(address, Addr) and isinstance(address.base, Reg) and shape is not None and size is not None
+            key = op.access.space, address.base
+            values[key] = value
+            join(groups, key, shape, address.offset, size)
+        return {key: (values[key], group) for key, group in groups.items()}
+
+    def _accesses(self, space: str, base: Reg, value: Value, group: Group) -> None:
+        """They are aligned and in range in the first and in the last trip, and come from one to the other without a way round."""
+        ctx, kind = self.ctx, B64 if value.bits == 64 else B32
         course = self._course(value) if kind is B64 else self._extended(self._course(value), signed=False)
         self._near(course.step, kind)
-        self.steps[address.base.name] = course.step
-        exact = Shape(shape.offsets)
+        self.steps[base.name] = course.step
         for place in dict.fromkeys((course.first, self._last(course) if course.step != "0" else course.first)):
             whole = (
                 place if kind is B64 else extended(ctx, ctx.scalar, ctx.scalar.cast("trunc", "i64", place, "i32"), kind, space)
             )
-            start = self._sum("i64", whole, str(address.offset), False)
-            test = pattern_test(ctx, Span(space, start, exact, size))
-            self._require(test)
+            self._require(pattern_test(ctx, group.span(space, whole, EXACT)))
 
     def _near(self, step: str, kind: ScalarType) -> None:
         """Tests that no trip before the last leads far away, from where the others lead back."""
