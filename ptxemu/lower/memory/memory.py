@@ -218,7 +218,9 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> 
     if in_places and found.space == "shared" and not ctx.target.avx512:  # gathers are calls
         return Ways(lambda: [windows.load_places(ctx, found, bits, kind.bytes)])
     if ctx.target.gathers(kind.bits) and not (found.strong or (found.at_once and count > 1)):
-        return Ways(lambda: _gathered_pattern(ctx, found, kind, count))
+        gathered = partial(_gathered_pattern, ctx, found, kind, count)
+        few = count == 1 and windows.are_few(shape, kind.bytes)
+        return Ways(lambda: [windows.load_places(ctx, found, bits, kind.bytes)], gathered) if few else Ways(gathered)
     return None
 
 

@@ -33,6 +33,11 @@ def is_of_elements(shape: Shape, step: int) -> bool:
     return all(offset % step == 0 for offset in shape.offsets)
 
 
+def are_few(shape: Shape, step: int) -> bool:
+    """Whether all lanes have only a few places, a multiple of ``step`` bytes apart."""
+    return len(set(shape.offsets)) <= FEW and is_of_elements(shape, step)
+
+
 def is_whole(ctx: Context, found: Access, step: int) -> bool:
     """Whether all lanes of a warp load from one window outside of shared memory: they are so near to each other that what lies
     between them is in pages that some lane reads from. Where the CPU gathers elements of that size, it does."""
