@@ -93,6 +93,7 @@ class Context:
         self.trusted: Collection[Op] = ()  # accesses that a test of their whole segment has covered
         self.reaches: dict[Reg, Reach] = {}  # what is known of memory at addresses in code of one lane, by their registers
         self.fenceless = False  # nothing releases what threads have done by atomics of shared memory (analysis/sums.py)
+        self.local_word = 0  # of local memory whose words of all lanes lie side by side: their bytes (analysis/interleaving.py)
         self.strays: frozenset[Op] | None = None  # if nobody can tell when what atomics add comes to memory (analysis/sums.py)
         self.pairs = Pairs()
         self.held: Mapping[Reg, Lines] = {}  # in a loop, lines of the cache, by registers that hold where lanes are

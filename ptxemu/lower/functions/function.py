@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from functools import partial
 
+from ptxemu.analysis.interleaving import word_of
 from ptxemu.analysis.lane_regions import LaneRegion
 from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.nans import raw_values
@@ -16,7 +17,7 @@ from ptxemu.analysis.written import ways
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph, Phi, given, reads, writes
-from ptxemu.ir.observed import leaves_stamps, tells_order
+from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_order
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.lower.control.sync import note_exit, poll
 from ptxemu.lower.core import assumptions
@@ -78,6 +79,7 @@ class FunctionBuilder:
         ctx.raw = raw_values(self.graph)
         stamped = leaves_stamps(ctx.unit.observed) and not ctx.layout.framed
         ctx.fenceless = stamped and is_fenceless(self.graph)
+        ctx.local_word = 0 if ctx.layout.framed or tells_accesses(ctx.unit.observed) else word_of(self.graph)
         ctx.strays = None if ctx.layout.framed else strays_of(self.graph, self.linear.structure.loops, stamped)
         self._choose_storage()
         self._prepare()

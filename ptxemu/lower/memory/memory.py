@@ -37,6 +37,7 @@ from ptxemu.lower.memory import (
     consecutive,
     fields,
     halves,
+    local_words,
     neighbours,
     pairs,
     patterns,
@@ -76,6 +77,10 @@ def load(ctx: Context, op: Op) -> None:
         values = admit_load(ctx, found, partial(_uniform_load, ctx, op, kind), [kind.llvm] * count)
         if vector:
             values = [ctx.splat(kind.llvm, value) for value in values]
+    elif local_words.serves(ctx, found):
+        types = [f"<{LANES} x i{kind.bits}>"] * count
+        words = _if_wanted(ctx, found, partial(local_words.load, ctx, found, kind, count), types)
+        values = [ctx.vector.cast("bitcast", f"i{kind.bits}", word, kind.llvm) for word in words]
     elif op in ctx.pairs.neighbours:
         values = _neighbouring_load(ctx, found, kind)
     else:
@@ -104,16 +109,21 @@ def _scalar_loads(ctx: Context, op: Op, found: Access, kind: ScalarType) -> list
 
 
 def _uniform_load(ctx: Context, op: Op, kind: ScalarType, found: Access, guarded: bool) -> Sequence[str]:
-    """One load for the warp. With a guard the access happens only if some lane wants it."""
+    """One load for the warp."""
 
-    def run() -> Sequence[str]:
+    def run() -> list[str]:
         if not found.safe:
             assure(ctx, found)
         return _scalar_loads(ctx, op, found, kind)
 
-    if not guarded and op.guard is None:
+    return _if_wanted(ctx, found, run, [kind.llvm] * len(op.dsts), guarded)
+
+
+def _if_wanted(ctx: Context, found: Access, run: Made, types: Sequence[str], guarded: bool = False) -> Sequence[str]:
+    """An access that is made only if some lane is on; in code that no lane runs there is none."""
+    if not guarded and found.op.guard is None:
         return run()
-    return ctx.when(ctx.any(found.mask), run, None, [kind.llvm] * len(op.dsts))
+    return ctx.when(ctx.any(found.mask), run, None, types)
 
 
 def _neighbouring_load(ctx: Context, found: Access, kind: ScalarType) -> list[str]:
@@ -328,7 +338,9 @@ def _store_alone(ctx: Context, op: Op) -> None:
     guarded = admit(ctx, found, lambda: ctx.in_memory(f"i{kind.bits}", _stored_bits(ctx, items[0], kind)) if whole else "null")
 
     def run() -> list[str]:
-        if found.shape is not None and found.shape.uniform and found.space != "local":
+        if local_words.serves(ctx, found):
+            local_words.store(ctx, found, kind, [_stored_bits(ctx, item, kind) for item in items])
+        elif found.shape is not None and found.shape.uniform and found.space != "local":
             if not found.safe:
                 assure(ctx, found)
             _uniform_store(ctx, found, kind, items)
