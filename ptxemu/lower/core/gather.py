@@ -33,6 +33,12 @@ def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, s
     return gather_near(ctx, bits, _pointer(ctx, sum_of(ctx, start, offset)), _narrow(ctx, addresses), mask)
 
 
+def gather_unaligned(ctx: Context, bits: str, addresses: str, mask: str) -> str:
+    """One integer of every active lane from host addresses, whatever their alignment; zero in the other lanes. For targets that
+    gather elements of that size."""
+    return _gathered(ctx, bits, LANES, _pointers(ctx, addresses, 0), mask, align=1)
+
+
 def gather_near(ctx: Context, bits: str, pointer: str, offsets: str, mask: str) -> str:
     """One integer of every active lane, at offsets, a vector of i32, from a host pointer; zero in the other lanes."""
 
@@ -70,12 +76,12 @@ def _register_of(ctx: Context, bits: str, width: int, pointer: str, index: str, 
     return ctx.inst(f"call {kind} @{name}({kind} zeroinitializer, ptr {pointer}, {places} {index}, {kind} {on}, i8 1)")
 
 
-def _gathered(ctx: Context, bits: str, count: int, pointers: str, mask: str) -> str:
+def _gathered(ctx: Context, bits: str, count: int, pointers: str, mask: str, align: int = 0) -> str:
     whole, places, on = f"<{count} x {bits}>", f"<{count} x ptr>", f"<{count} x i1>"
     name = f"llvm.masked.gather.v{count}{bits}.v{count}p0"
     ctx.declare(name, f"declare {whole} @{name}({places}, {on}, {whole})")
-    align = int(bits[1:]) // 8
-    return ctx.inst(f"call {whole} @{name}({places} align {align} {pointers}, {on} {mask}, {whole} zeroinitializer)")
+    own = align or int(bits[1:]) // 8
+    return ctx.inst(f"call {whole} @{name}({places} align {own} {pointers}, {on} {mask}, {whole} zeroinitializer)")
 
 
 def _pointers(ctx: Context, addresses: str, offset: int) -> str:

@@ -38,6 +38,7 @@ from ptxemu.lower.memory import (
     fields,
     halves,
     local_words,
+    narrow,
     neighbours,
     pairs,
     patterns,
@@ -54,7 +55,7 @@ def pairs_of(ctx: Context, ops: Sequence[Op]) -> Pairs:
     """The loads and stores among some ops, lowered one after another, that are lowered together."""
     found = pairs.pairs_of(ctx, ops, {load, store})
     loads = list(together.loads_off_one_base(ctx, ops, {load}))
-    found.neighbours = neighbours.neighbours_of(ctx, loads) | fields.loads_of(ctx, loads)
+    found.neighbours = narrow.loads_of(ctx, loads) | neighbours.neighbours_of(ctx, loads) | fields.loads_of(ctx, loads)
     found.stores = fields.stores_of(ctx, ops, {store})
     return found
 
@@ -135,6 +136,8 @@ def _neighbouring_load(ctx: Context, found: Access, kind: ScalarType) -> list[st
 
     if fields.serves(ctx, found.op):
         values = fields.load(ctx, found, alone)
+    elif kind.bytes in narrow.SIZES:
+        values = narrow.load(ctx, found, alone)
     else:
         values = neighbours.load(ctx, found, alone if found.shape is not None else partial(_gathered, ctx, found))
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]

@@ -72,7 +72,7 @@ def load(ctx: Context, found: Access, alone: Callable[[], list[str]]) -> list[st
     """The value of one of them, as integers; ``alone`` loads it without the others."""
 
     def prepare(group: Neighbours) -> tuple[str, together.Load]:
-        addresses = _addresses(ctx, group, found)
+        addresses = addresses_of(ctx, group, found)
 
         def columns(row: Row) -> list[str]:
             return _columns(ctx, row)[: len(group.ops)]
@@ -94,8 +94,8 @@ def load(ctx: Context, found: Access, alone: Callable[[], list[str]]) -> list[st
     return together.load(ctx, found.op, alone, prepare)
 
 
-def _addresses(ctx: Context, group: Neighbours, found: Access) -> str:
-    """Where the first words of all lanes are, of a group of which one access is known."""
+def addresses_of(ctx: Context, group: Neighbours, found: Access) -> str:
+    """Where the first of a group is in all lanes, of which one access is known."""
     first, this = (each.access.address for each in (group.ops[0], found.op))
     assert isinstance(first, Addr) and isinstance(this, Addr)
     addresses = vector_addresses(ctx, found)

@@ -9,6 +9,7 @@ from ptxemu.analysis.walks import only_loads
 from ptxemu.ir.observed import tells_order
 from ptxemu.ir.ops import STRONG, Addr, Op, Reg
 from ptxemu.ir.types import B64
+from ptxemu.isa.table import LOADS_AND_STORES
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import EFFECTS, Effect
 from ptxemu.lower.core.known import Neighbours
@@ -21,24 +22,27 @@ Loads = Mapping[int, Op]
 
 
 def loads_off_one_base(ctx: Context, ops: Sequence[Op], loading: Collection[Effect]) -> Iterator[Loads]:
-    """Those of device memory among ops that are lowered one after another, between which nothing but loads touches memory."""
-    begun: dict[Reg, dict[int, Op]] = {}
+    """Those of device memory among ops that are lowered one after another, between which nothing but loads touches memory, or, if
+    nobody writes what they read, nothing but loads and stores."""
+    begun: dict[bool, dict[Reg, dict[int, Op]]] = {True: {}, False: {}}
     for op in ops if _may_look_ahead(ctx) and ctx.unit.observed != "all" else ():
         if EFFECTS.get(op.row.lower) in loading and _is_of_lanes(ctx, op) and (base := _base(ctx, op)) is not None:
-            begun.setdefault(base, {}).setdefault(op.access.address.offset, op)
+            begun[_reads_constants(op)].setdefault(base, {}).setdefault(op.access.address.offset, op)
         elif not only_loads(op):
-            yield from begun.values()
-            begun = {}
-    yield from begun.values()
+            for constant in (False,) if _only_stores(op) else (False, True):
+                yield from begun[constant].values()
+                begun[constant] = {}
+    for loads in begun.values():
+        yield from loads.values()
 
 
 def stores_off_one_base(ctx: Context, ops: Sequence[Op], storing: Collection[Effect]) -> Iterator[list[Op]]:
-    """Those of device memory among such ops, between which nothing touches memory."""
+    """Those of device memory among such ops, between which nothing touches memory that anybody writes."""
     run: list[Op] = []
     before: Reg | None = None
     for op in ops if _may_look_ahead(ctx) and not tells_order(ctx.unit.observed) else ():
         base = _base(ctx, op) if EFFECTS.get(op.row.lower) in storing else None
-        if base is None and op.effects.pure:
+        if base is None and (op.effects.pure or _reads_constants(op)):
             continue
         if base is None or base is not before:
             yield run
@@ -49,6 +53,16 @@ def stores_off_one_base(ctx: Context, ops: Sequence[Op], storing: Collection[Eff
 
 def _may_look_ahead(ctx: Context) -> bool:
     return not (ctx.checking or ctx.in_one_lane)
+
+
+def _reads_constants(op: Op) -> bool:
+    """Whether an op only loads what nobody writes as long as the kernel runs."""
+    return only_loads(op) and bool(op.accesses) and all(access.stated.object == "constant" for access in op.accesses)
+
+
+def _only_stores(op: Op) -> bool:
+    """Whether an op writes memory, and orders nothing."""
+    return op.row.lower in LOADS_AND_STORES and STRONG.isdisjoint(op.mods.values())
 
 
 def _base(ctx: Context, op: Op) -> Reg | None:
