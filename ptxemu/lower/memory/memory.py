@@ -201,7 +201,7 @@ def _load_with_care(ctx: Context, found: Access, kind: ScalarType, count: int, w
     if ways is None:
         return lanes(rare=found.space == "local" and found.safe)
     _ask_ahead(ctx, found)
-    all_or_none = _all_or_none(ctx, found, kind, count) or _is_whole_window(ctx, found, kind, count)
+    all_or_none = _all_or_none(ctx, found, kind, count) or (ways.partly is None and _is_whole_window(ctx, found, kind, count))
     return patterns.access(ctx, found, ways, lanes, types, all_lanes=found.space != "shared" and all_or_none)
 
 
@@ -225,13 +225,14 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> 
     formed = runs_of(shape.offsets, kind.bytes * count)
     if formed is not None and formed.step and kind.bits <= 64:
         return in_runs(formed)
+    gathers = ctx.target.gathers(kind.bits) and not (found.strong or (found.at_once and count > 1))
+    gathered = partial(_gathered_pattern, ctx, found, kind, count)
     if _is_whole_window(ctx, found, kind, count):
-        return Ways(lambda: [windows.load(ctx, found, bits, kind.bytes)])
+        return Ways(lambda: [windows.load(ctx, found, bits, kind.bytes)], gathered if gathers else None)
     in_places = count == 1 and kind.bits <= 64 and windows.is_of_elements(shape, kind.bytes)
     if in_places and found.space == "shared" and not ctx.target.avx512:  # gathers are calls
         return Ways(lambda: [windows.load_places(ctx, found, bits, kind.bytes)])
-    if ctx.target.gathers(kind.bits) and not (found.strong or (found.at_once and count > 1)):
-        gathered = partial(_gathered_pattern, ctx, found, kind, count)
+    if gathers:
         few = count == 1 and windows.are_few(shape, kind.bytes)
         return Ways(lambda: [windows.load_places(ctx, found, bits, kind.bytes)], gathered) if few else Ways(gathered)
     return None

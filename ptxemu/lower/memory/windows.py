@@ -40,11 +40,11 @@ def are_few(shape: Shape, step: int) -> bool:
 
 def is_whole(ctx: Context, found: Access, step: int) -> bool:
     """Whether all lanes of a warp load from one window outside of shared memory: they are so near to each other that what lies
-    between them is in pages that some lane reads from. Where the CPU gathers elements of that size, it does."""
+    between them is in pages that some lane reads from."""
     if found.shape is None or found.space in ("shared", "local") or found.strong or found.at_once or found.volatile or step > 4:
         return False
     low, high = found.shape.spread
-    return not ctx.target.gathers(8 * step) and high - low < LONGEST_WHOLE * step and is_of_elements(found.shape, step)
+    return high - low < LONGEST_WHOLE * step and is_of_elements(found.shape, step)
 
 
 def can_store(ctx: Context, found: Access, step: int) -> bool:
