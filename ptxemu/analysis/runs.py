@@ -98,6 +98,7 @@ class _Groups:
         self._makers = makers
         self._width = width
         self._bounded = bounded
+        self._aligned = _Aligned(self, width)
         self._known: dict[Reg, Shape | None] = {}
         self._depth = 0
 
@@ -141,8 +142,10 @@ class _Groups:
         if any(source is None for source in sources):
             return None
         rule = RULES.get(op.opcode)
-        if rule is not None and not op.negs and (found := rule(self, op)) is not None:
-            return Shape(found.offsets, found.zeros)
+        if rule is not None and not op.negs:
+            for found in (rule(self, op), rule(self._aligned, op)):
+                if found is not None:
+                    return Shape(found.offsets, found.zeros)
         return UNIFORM if all(source is not None and source.uniform for source in sources) else None
 
     def _chosen(self, op: Op) -> Shape | None:
@@ -162,3 +165,20 @@ class _Groups:
 
     def _grows(self, offsets: tuple[int, ...]) -> bool:
         return all(one < next for one, next in pairwise(offsets[: self._width]))
+
+
+class _Aligned:
+    """Group shapes, if groups begin at multiples of their width, as the numbers of threads do: what all lanes of a warp have in
+    common, such as its number, changes between groups."""
+
+    corrections = True
+
+    def __init__(self, groups: _Groups, width: int) -> None:
+        self._groups = groups
+        self._zeros = width.bit_length() - 1
+
+    def shape(self, operand: Operand) -> Shape | None:
+        found = self._groups.shape(operand)
+        if found is None or found.uniform:
+            return found
+        return Shape(found.offsets, max(found.zeros, self._zeros), found.high)

@@ -7,13 +7,14 @@ walks along a row: as many rows as lanes, a power of two apart, do not fit a cac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 
 from msgspec import Struct
 
-from ptxemu.analysis.runs import expected_of
+from ptxemu.analysis.runs import expected_of, runs_of
 from ptxemu.analysis.trips import constant_step, makers, sources, steps
 from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph, Phi, given, reads, registers, writes
 from ptxemu.ir.ops import STRONG, Op, Operand, Reg, SReg
@@ -71,8 +72,9 @@ class _Search:
         blocks = [block for block in structure.order if block in loop.blocks]
         if not all(alone(uniformity, op) for block in blocks for op in block.ops):
             return None
-        gathers = [op for block in blocks for op in block.ops if op.accesses and self._has_own_place(op)]
-        if not gathers or not _independent(blocks):
+        accesses = [op for block in blocks for op in block.ops if op.accesses]
+        gathers = [op for op in accesses if self._has_own_place(op)]
+        if not gathers or not _independent(blocks) or any(map(self._is_of_neighbours, _going_on(accesses, blocks))):
             return None
         defined = dict.fromkeys(reg for block in blocks for reg in defined_in(block))
         parting = any(exits[0] in block.succs and block in uniformity.linear.divergent for block in blocks)
@@ -98,10 +100,27 @@ class _Search:
         address = op.access.address
         return self._uniformity.shape(address) is None and self._expected.of(address, op.access.bytes or 0) is None
 
+    def _is_of_neighbours(self, op: Op) -> bool:
+        """Whether lanes access places side by side: in step they share lines, and they leave a loop that goes along these at
+        nearly the same time as a rule."""
+        address, size = op.access.address, op.access.bytes or 0
+        shape = self._uniformity.shape(address)
+        runs = runs_of(shape.offsets, size) if shape is not None else self._expected.of(address, size)
+        return runs is not None and runs.width == LANES and runs.step > 0
+
     def _leave_whole(self, regs: Iterable[Reg]) -> bool:
         """Whether each register has a value for each lane, or the same one for all."""
         shapes = map(self._uniformity.shape, regs)
         return all(shape is None or shape.uniform for shape in shapes)
+
+
+def _going_on(accesses: Iterable[Op], blocks: list[Block]) -> Iterator[Op]:
+    """The accesses whose addresses follow from trip to trip."""
+    made = makers(blocks)
+    for op in accesses:
+        followed, _ = sources(registers(op.access.address), made)
+        if any(isinstance(source, Phi) for source in followed):
+            yield op
 
 
 def _walk(accesses: Iterable[Op], loop: Loop) -> bool:

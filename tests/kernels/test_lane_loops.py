@@ -51,6 +51,13 @@ def test_sums_of_rows() -> None:
     np.testing.assert_array_equal(launch(text(SUM)), [row.sum() for row in ROWS])
 
 
+def test_a_word_of_each_lane_beside_its_row_changes_nothing() -> None:
+    """Of neighbours, but always the same."""
+    program = text(f"ld.global.u32 %r5, [%rd1]; add.u32 %r3, %r3, %r5; {SUM}")
+    assert gathers(program) == 0
+    np.testing.assert_array_equal(launch(program), [row.sum() for row in ROWS])
+
+
 def test_a_loop_with_long_arithmetic_stays_in_step() -> None:
     long = "".join(f"mad.lo.u32 %r3, %r3, {3 + 2 * i}, %r4;" for i in range(20))
     assert gathers(text(long)) == 1

@@ -17,6 +17,7 @@ from ptxemu.lower.core.access import (
     SPACES,
     Access,
     access,
+    address_of,
     assure,
     checked_lanes,
     contiguous,
@@ -417,9 +418,23 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
                 scatter_stored(ctx, bits, stored, sum_of(ctx, plus, index * kind.bytes), value, mask)
             return []
         host, start = tested_lanes(ctx, found, rare)
-        for index, value in enumerate(values):
-            scatter(ctx, bits, host, index * kind.bytes, value, mask, start=start, rare=rare)
-        return []
+
+        def scattered() -> list[str]:
+            for index, value in enumerate(values):
+                scatter(ctx, bits, host, index * kind.bytes, value, mask, start=start, rare=rare)
+            return []
+
+        def by_the_first() -> list[str]:
+            pointer = ctx.inst(f"inttoptr i64 {ctx.scalar.bin('add', 'i64', address_of(ctx, host, 0), start)} to ptr")
+            for index, value in enumerate(values):
+                first = ctx.inst(f"extractelement <{LANES} x {bits}> {value}, i64 0")
+                at = _item_of(ctx, pointer, kind, index)
+                ctx.stmt(f"store {found.volatile}{bits} {first}, ptr {at}, align {kind.bytes}")
+            return []
+
+        if rare or not _is_for_one(ctx, found):
+            return scattered()
+        return ctx.when(ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(mask), "1"), by_the_first, scattered, [])
 
     def in_runs(formed: Runs, pointers: Made) -> Ways:
         def registers(starts: list[str]) -> list[str]:
@@ -486,6 +501,12 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
             ctx.when(test, ways.whole, partial(by_pattern, Ways(ways.partly)), [], likely=True)
         else:
             by_pattern(ways)
+
+
+def _is_for_one(ctx: Context, found: Access) -> bool:
+    """Whether a store is to one place for the warp, as it seems, so that the first lane makes it alone as a rule."""
+    formed = expected(ctx, found) if found.shape is None else None
+    return formed is not None and formed.width == LANES and not formed.step
 
 
 def _stored_runs(ctx: Context, found: Access, kind: ScalarType, count: int) -> Runs | None:
