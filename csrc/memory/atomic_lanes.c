@@ -14,6 +14,9 @@ PE_INLINE void ask_to_write(const uint8_t *p) {
 #endif
 }
 
+/* Whether values of the operation often stay as they are, so that lines had better stay with all who read them. */
+PE_INLINE bool often_stays(uint32_t op) { return op >= PE_ATOM_UMIN && op <= PE_ATOM_SMAX; }
+
 /* Instructions with a lock wait for their lines one after another, so these are asked for together. */
 PE_INLINE void ask_for(const pe_atom_lanes *g) {
   PE_FOR_LANES(i, g->mask) ask_to_write((const uint8_t *)(uintptr_t)g->addr[i]);
@@ -76,7 +79,7 @@ PE_INLINE void ask_for(const pe_atom_lanes *g) {
                                                                                                                        \
   PE_INLINE void each_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                     \
     bool whole = g->mask == ~0u && !g->locked;                                                                         \
-    if (g->locked) ask_for(g);                                                                                         \
+    if (g->locked && !often_stays(op)) ask_for(g);                                                                     \
     if (whole && !g->old)                                                                                              \
       for (uint32_t i = 0; i < 32; i++) update_lane_##NAME(g, op, type, i, false, false);                              \
     else if (whole)                                                                                                    \

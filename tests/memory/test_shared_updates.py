@@ -102,3 +102,38 @@ def test_words_to_the_end_of_the_window(by: int) -> None:
     else:
         module["k"][1, THREADS](out)
         np.testing.assert_array_equal(out, np.arange(THREADS) + 7)
+
+
+SPECIAL = np.array([0, 1, 1 << 31, 0x80000001, 0x7FFFFF, 0x7F800000, 0xFF800000, 0x7FC12345, 0xFFA00001, 0x3F800000], "u4")
+"""Bits of f32: zeros, subnormals, infinities, NaNs, one."""
+SUMS = """
+  .shared .align 4 .b8 table[256];
+  ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [values]; mov.u32 %r3, table; mul.wide.u32 %rd3, %r0, 4;
+  add.u64 %rd1, %rd1, %rd3; add.u64 %rd2, %rd2, %rd3; ld.global.u32 %r6, [%rd2]; ld.global.u32 %r8, [%rd2+512];
+  and.b32 %r4, %r0, 63; mad.lo.u32 %r4, %r4, 4, %r3; setp.lt.u32 %p1, %r0, 64; @%p1 st.shared.u32 [%r4], %r8;
+  bar.sync 0; setp.ge.u32 %p2, %r0, 32; @%p2 bra DONE;
+  mul.lo.u32 %r5, %r0, {factor}; and.b32 %r5, %r5, 63; mad.lo.u32 %r5, %r5, 4, %r3; mov.u32 %r9, 0;
+LOOP: {value} {guard} red.shared.add.f32 [%r5], %f1;
+  add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, {trips}; @%p3 bra LOOP;
+DONE: bar.sync 0; @%p1 ld.shared.u32 %r7, [%r4]; @%p1 st.global.u32 [%rd1], %r7;"""
+
+
+@pytest.mark.parametrize("trips", [1, 3])
+@pytest.mark.parametrize("factor", [1, 3, 2, 16])
+@pytest.mark.parametrize("value", ["mov.b32 %f1, %r6;", "mov.f32 %f1, 0f00000001;", "mov.f32 %f1, 0f7FA00000;"])
+@pytest.mark.parametrize("guard", ["", "and.b32 %r10, %r0, 3; setp.ne.u32 %p4, %r10, 1; @%p4"])
+def test_sums_of_floats_in_the_order_of_lanes(guard: str, value: str, factor: int, trips: int) -> None:
+    """Bit by bit those of the interpreter: subnormals stay, NaNs are canonical."""
+    random = np.random.default_rng(factor)
+    values = np.where(random.random(256) < 0.3, random.choice(SPECIAL, 256), random.normal(size=256).astype("f4").view("u4"))
+    program = kernel(
+        GLOBAL_INDEX + SUMS.format(factor=factor, trips=trips, value=value, guard=guard), ".param .u64 out, .param .u64 values"
+    )
+    found = []
+    for engine, tier in (("jit", "best"), ("jit", "fast"), ("interpreter", "best")):
+        with ptxemu.Device(memory="64 MiB", engine=engine) as device:
+            out = device.to_device(np.zeros(THREADS, np.uint32))
+            ptxemu.loads(program, device=device, tier=tier)["k"][1, THREADS](out, values.astype(np.uint32))
+            found.append(np.asarray(out.copy_to_host()))
+    np.testing.assert_array_equal(found[0], found[2])
+    np.testing.assert_array_equal(found[1], found[2])

@@ -130,7 +130,7 @@ def atomic(ctx: Context, op: Op) -> None:
 
     if _inline(ctx, found, op, kind, count):
         otherwise = untested if _is_told(ctx) else tested
-        if not wanted and found.narrow and find(op.mods["op"], kind).binary:
+        if not wanted and found.narrow and updates.serves(ctx, op.mods["op"], kind):
             offsets = _frozen(ctx, found.narrow)
             fine = ctx.scalar.bin("and", "i1", _apart(ctx, found, offsets), _may_update(ctx, op, offsets, found.size))
             ctx.when(fine, partial(apart, offsets), otherwise, [], likely=True)

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.operations import find
 from ptxemu.ir.ops import Operand
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.float_bits import canonical
 from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.memory.lane_major import lane_data
 
@@ -50,7 +52,7 @@ def each(ctx: Context, offsets: str, operation: str, kind: ScalarType, operand: 
     """Update the words of shared memory at the i32 offsets of all lanes by an operation that LLVM calls as PTX does.
 
     ``beside`` is that of :func:`loop`."""
-    if ctx.in_loop or beside is not None:
+    if ctx.in_loop or beside is not None or kind.is_float:
         loop(ctx, offsets, ctx.field("shared_base"), operation, kind, operand, beside)
         return
     name, bits = f"pe_{operation}", f"i{kind.bits}"
@@ -85,7 +87,7 @@ def loop(
     def update(lane: str, place: str) -> None:
         word = ctx.inst(f"inttoptr i64 {ctx.scalar.bin('add', 'i64', base, place)} to ptr")
         old = ctx.inst(f"load {bits}, ptr {word}, align {kind.bytes}")
-        value = ctx.scalar.bin(operation, bits, old, same or _element(ctx, bits, words, lane))
+        value = _updated(ctx, operation, kind, old, same or _element(ctx, bits, words, lane))
         ctx.stmt(f"store {bits} {value}, ptr {word}, align {kind.bytes}")
         if beside is not None:
             beside(lane, place)
@@ -95,6 +97,22 @@ def loop(
             update(str(lane), place)
     else:
         _in_trips(ctx, ctx.in_memory("i32", offsets), update)
+
+
+def serves(ctx: Context, operation: str, kind: ScalarType) -> bool:
+    """Whether code updates words by an operation: one that LLVM calls as PTX does, or a sum of f32, of which shared memory keeps
+    subnormals."""
+    return find(operation, kind).binary or (operation == "add" and kind.name == "f32" and not ctx.unit.daz)
+
+
+def _updated(ctx: Context, operation: str, kind: ScalarType, old: str, operand: str) -> str:
+    """As integers."""
+    bits = f"i{kind.bits}"
+    if not kind.is_float:
+        return ctx.scalar.bin(operation, bits, old, operand)
+    numbers = (ctx.scalar.cast("bitcast", bits, value, kind.llvm) for value in (old, operand))
+    sum = canonical(ctx.scalar, kind.llvm, ctx.scalar.bin("fadd", kind.llvm, *numbers))
+    return ctx.scalar.cast("bitcast", kind.llvm, sum, bits)
 
 
 def _in_trips(ctx: Context, places: str, update: Beside) -> None:
