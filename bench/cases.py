@@ -277,3 +277,98 @@ def sobel(random: np.random.Generator, small: bool) -> Case:
     expected[1:-1, 1:-1] = np.minimum(abs(across) + abs(down.T), 255)
     arguments = [width, height, picture, np.zeros_like(picture)]
     return Case((blocks(width, 32), blocks(height, 8)), (32, 8), arguments, {3: expected})
+
+
+@case
+def cosines(random: np.random.Generator, small: bool) -> Case:
+    width, height = (64, 24) if small else (1024, 1024)
+    picture, k = floats(random, height, width), np.arange(8)
+    cosine = np.cos((2 * k + 1) * k[:, None] * np.pi / 16).astype(np.float32)
+    tiles = picture.astype(np.float64).reshape(height // 8, 8, width // 8, 8).swapaxes(1, 2)
+    expected = (cosine @ tiles @ cosine.T).swapaxes(1, 2).reshape(height, width).astype(np.float32)
+    arguments = [width, picture, cosine, np.zeros_like(picture)]
+    return Case((width // 8, height // 8), (8, 8), arguments, {3: expected}, 1e-4, extent=(height,))
+
+
+@case
+def sha1(random: np.random.Generator, small: bool) -> Case:
+    n = 301 if small else 1 << 17
+    blocks_of_words = words(random, 16 * n).reshape(16, n)
+    arguments = [n, blocks_of_words, np.zeros((5, n), np.uint32)]
+    return Case((blocks(n, 128),), (128,), arguments, {2: _sha1(blocks_of_words)})
+
+
+def _turned(word: Array, by: int) -> Array:
+    return word << np.uint32(by) | word >> np.uint32(32 - by)
+
+
+def _sha1(message: Array) -> Array:
+    """The state after a block of 16 words, for each column (FIPS 180-4)."""
+    start = [np.uint32(word) for word in (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0)]
+    constants = [np.uint32(word) for word in (0x5A827999, 0x6ED9EBA1, 0x8F1BBCDC, 0xCA62C1D6)]
+    schedule = list(message)
+    for t in range(16, 80):
+        schedule.append(_turned(schedule[t - 3] ^ schedule[t - 8] ^ schedule[t - 14] ^ schedule[t - 16], 1))
+    a, b, c, d, e = (np.full(message.shape[1], word) for word in start)
+    for t, word in enumerate(schedule):
+        mixed = (b & c | ~b & d, b ^ c ^ d, b & c | b & d | c & d, b ^ c ^ d)[t // 20]
+        a, b, c, d, e = _turned(a, 5) + mixed + e + constants[t // 20] + word, a, _turned(b, 30), c, d
+    return np.stack([one + other for one, other in zip(start, (a, b, c, d, e))])
+
+
+@case
+def bytes(random: np.random.Generator, small: bool) -> Case:
+    width, height, depth = (48, 32, 37) if small else (512, 512, 256)
+    a, b = (random.integers(-128, 128, shape, np.int8) for shape in ((height, depth), (depth, width)))
+    product = a.astype(np.int32) @ b.astype(np.int32)
+    arguments = [depth, a, b, np.zeros((height, width), np.int32)]
+    return Case((width // 16, height // 16), (16, 16), arguments, {3: product}, extent=(width, height))
+
+
+@case
+def resample(random: np.random.Generator, small: bool) -> Case:
+    old_width, old_height = (32, 16) if small else (512, 512)
+    width, height = 2 * old_width, 2 * old_height  # powers of two, so that nothing is rounded
+    picture = random.integers(0, 256, (old_height, old_width, 4), np.uint8)
+
+    def places(count: int, old: int) -> tuple[Array, Array, Array]:
+        at = (np.arange(count) + 0.5) * old / count - 0.5
+        first = np.maximum(at.astype(np.int64), 0)
+        return first, np.minimum(first + 1, old - 1), np.maximum(at - first, 0)
+
+    (left, right, across), (top, bottom, down) = places(width, old_width), places(height, old_height)
+    wide = picture.astype(np.float64)
+    upper, lower = (row[:, left] + (row[:, right] - row[:, left]) * across[:, None] for row in (wide[top], wide[bottom]))
+    expected = np.floor(upper + (lower - upper) * down[:, None, None] + 0.5)
+    arguments = [width, height, old_width, old_height, picture, np.zeros((height, width, 4), np.uint8)]
+    return Case((blocks(width, 32), blocks(height, 8)), (32, 8), arguments, {5: expected.astype(np.uint8)})
+
+
+@case
+def strides(random: np.random.Generator, small: bool) -> Case:
+    n = 1_003 if small else 1 << 20
+    x, y, a = floats(random, 2 * n), floats(random, 3 * n), 1.5
+    expected = y.copy()
+    expected[::3] += np.float32(a) * x[::2]
+    return Case((blocks(n, 256),), (256,), [n, a, x, y], {3: expected}, 1e-6)
+
+
+@case
+def weights(random: np.random.Generator, small: bool) -> Case:
+    n = 2_501 if small else 1 << 21
+    keys, values = words(random, n), floats(random, n)
+    sums = np.bincount(keys % 256, values.astype(np.float64), 256).astype(np.float32)
+    return Case((min(blocks(n, 256), 64),), (256,), [n, keys, values, np.zeros(256, np.float32)], {3: sums}, 1e-3)
+
+
+@case
+def rotation(random: np.random.Generator, small: bool) -> Case:
+    width, height = (77, 41) if small else (1024, 1024)
+    picture, cosine, sine = floats(random, height, width), 0.8125, 0.5625  # of few bits, so that all round alike
+    v, u = np.meshgrid(np.arange(height) - height // 2, np.arange(width) - width // 2, indexing="ij")
+    x = np.floor(cosine * u - sine * v).astype(np.int64) + width // 2
+    y = np.floor(sine * u + cosine * v).astype(np.int64) + height // 2
+    inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+    expected = np.where(inside, picture[y.clip(0, height - 1), x.clip(0, width - 1)], np.float32(0))
+    arguments = [width, height, cosine, sine, Surface(picture), np.zeros_like(picture)]
+    return Case((blocks(width, 32), blocks(height, 8)), (32, 8), arguments, {5: expected})

@@ -53,7 +53,7 @@ typedef struct pe_warp {
   uint32_t cluster_nctarank;  /* and all of them */
   /* the warp */
   uint64_t local_base;  /* address of lane 0's local window */
-  uint64_t local_size;  /* bytes a lane; lane i's window starts at local_base + i * local_size */
+  uint64_t local_size;  /* bytes a lane; as a rule lane i's window starts at local_base + i * local_size */
   uint32_t active;      /* lanes that exist (partial last warp) */
   uint32_t warpid;      /* index in its CTA */
   uint32_t pos;         /* source offset of the memory access under way, for faults that the signal handler finds */

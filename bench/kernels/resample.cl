@@ -1,0 +1,15 @@
+kernel void resample(int width, int height, int old_width, int old_height, global const uchar *restrict in,
+                     global uchar *restrict out) {
+  const int x = get_global_id(0), y = get_global_id(1);
+  if (x >= width || y >= height) return;
+  const float u = (x + 0.5f) * old_width / width - 0.5f, v = (y + 0.5f) * old_height / height - 0.5f;
+  const int left = max((int)u, 0), top = max((int)v, 0);
+  const int right = min(left + 1, old_width - 1), bottom = min(top + 1, old_height - 1);
+  const float across = fmax(u - left, 0.0f), down = fmax(v - top, 0.0f);
+  for (int c = 0; c < 4; ++c) {
+    const float p = in[(top * old_width + left) * 4 + c], q = in[(top * old_width + right) * 4 + c];
+    const float r = in[(bottom * old_width + left) * 4 + c], s = in[(bottom * old_width + right) * 4 + c];
+    const float upper = p + (q - p) * across, lower = r + (s - r) * across;
+    out[(y * width + x) * 4 + c] = (uchar)(upper + (lower - upper) * down + 0.5f);
+  }
+}

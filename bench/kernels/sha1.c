@@ -1,0 +1,32 @@
+enum { WORDS = 16, ROUNDS = 80 };
+
+static unsigned turned(unsigned word, int by) { return word << by | word >> (32 - by); }
+
+void sha1(int n, const unsigned *in, unsigned *out) {
+#pragma omp parallel for simd
+  for (int i = 0; i < n; ++i) {
+    unsigned w[WORDS];
+    for (int k = 0; k < WORDS; ++k) w[k] = in[k * n + i];
+    unsigned a = 0x67452301u, b = 0xefcdab89u, c = 0x98badcfeu, d = 0x10325476u, e = 0xc3d2e1f0u;
+    for (int t = 0; t < ROUNDS; ++t) {
+      unsigned mixed, added;
+      if (t < 20)
+        mixed = (b & c) | (~b & d), added = 0x5a827999u;
+      else if (t < 40)
+        mixed = b ^ c ^ d, added = 0x6ed9eba1u;
+      else if (t < 60)
+        mixed = (b & c) | (b & d) | (c & d), added = 0x8f1bbcdcu;
+      else
+        mixed = b ^ c ^ d, added = 0xca62c1d6u;
+      unsigned *word = &w[t % WORDS];
+      if (t >= WORDS) *word = turned(w[(t + 13) % WORDS] ^ w[(t + 8) % WORDS] ^ w[(t + 2) % WORDS] ^ *word, 1);
+      const unsigned next = turned(a, 5) + mixed + e + added + *word;
+      e = d, d = c, c = turned(b, 30), b = a, a = next;
+    }
+    out[i] = a + 0x67452301u;
+    out[n + i] = b + 0xefcdab89u;
+    out[2 * n + i] = c + 0x98badcfeu;
+    out[3 * n + i] = d + 0x10325476u;
+    out[4 * n + i] = e + 0xc3d2e1f0u;
+  }
+}
