@@ -20,8 +20,8 @@ def pair_products(e: Emitter, a: str, b: str) -> str:
     """The sum of the product of the low halves of two i32, as signed numbers, and of that of the high halves."""
     size = e.target.vector_bytes
     if size not in PAIR_PRODUCTS or not e.lanes or e.lanes * 4 % size:
-        low = e.bin("mul", "i32", _low(e, a), _low(e, b))
-        return e.bin("add", "i32", low, e.bin("mul", "i32", _high(e, a), _high(e, b)))
+        halves_of = (fields(e, x, True, 16, range(2)) for x in (a, b))
+        return e.bin("add", "i32", *(e.bin("mul", "i32", x, y) for x, y in zip(*halves_of)))
     name, count = PAIR_PRODUCTS[size], size // 4
     halves, words = f"<{2 * count} x i16>", f"<{count} x i32>"
     e.declare(name, f"declare {words} @{name}({halves}, {halves})")
@@ -30,14 +30,6 @@ def pair_products(e: Emitter, a: str, b: str) -> str:
         cut = [e.inst(f"bitcast {words} {part(e, 'i32', x, at, count)} to {halves}") for x in (a, b)]
         parts.append(e.inst(f"call {words} @{name}({halves} {cut[0]}, {halves} {cut[1]})"))
     return joined(e, "i32", parts, count)
-
-
-def _low(e: Emitter, x: str) -> str:
-    return e.bin("ashr", "i32", e.bin("shl", "i32", x, e.int(32, 16)), e.int(32, 16))
-
-
-def _high(e: Emitter, x: str) -> str:
-    return e.bin("ashr", "i32", x, e.int(32, 16))
 
 
 def byte_products(e: Emitter, a: str, b: str, signed: tuple[bool, bool], total: str) -> str:
@@ -59,7 +51,8 @@ def byte_products(e: Emitter, a: str, b: str, signed: tuple[bool, bool], total: 
 
 def fields(e: Emitter, x: str, signed: bool, bits: int, places: Iterable[int]) -> list[str]:
     """Fields of ``bits`` bits, by their numbers, extended to 32 bits."""
-    lifted = (e.bin("shl", "i32", x, e.int(32, 32 - bits * (i + 1))) for i in places)
+    tops = (32 - bits * (i + 1) for i in places)
+    lifted = (e.bin("shl", "i32", x, e.int(32, top)) if top else x for top in tops)
     return [e.bin("ashr" if signed else "lshr", "i32", value, e.int(32, 32 - bits)) for value in lifted]
 
 

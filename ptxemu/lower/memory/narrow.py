@@ -40,14 +40,7 @@ def _is_anywhere(ctx: Context, op: Op) -> bool:
 
 
 def _in_words(loads: together.Loads, size: int) -> Iterator[list[Op]]:
-    run: list[int] = []
-    for offset in [*sorted(loads), None]:
-        if offset is not None and (not run or offset + size - run[0] <= WORD_BYTES):
-            run.append(offset)
-            continue
-        if len(run) >= FEWEST:
-            yield [loads[each] for each in run]
-        run = [] if offset is None else [offset]
+    return together.grouped(loads, lambda group, offset: offset + size - group[0] <= WORD_BYTES, FEWEST)
 
 
 def load(ctx: Context, found: Access, alone: Callable[[], list[str]]) -> list[str]:

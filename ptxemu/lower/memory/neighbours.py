@@ -55,14 +55,7 @@ def _is_of_any_word(ctx: Context, op: Op) -> bool:
 
 
 def _side_by_side(loads: together.Loads) -> Iterator[list[Op]]:
-    run: list[int] = []
-    for offset in [*sorted(loads), None]:
-        if offset is not None and len(run) < COUNT and (not run or offset == run[-1] + WORD_BYTES):
-            run.append(offset)
-            continue
-        if len(run) >= FEWEST:
-            yield [loads[each] for each in run]
-        run = [] if offset is None else [offset]
+    return together.grouped(loads, lambda group, offset: len(group) < COUNT and offset == group[-1] + WORD_BYTES, FEWEST)
 
 
 # ---------------------------------------------------------------- lowering

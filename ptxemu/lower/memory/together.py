@@ -36,6 +36,18 @@ def loads_off_one_base(ctx: Context, ops: Sequence[Op], loading: Collection[Effe
         yield from loads.values()
 
 
+def grouped(loads: Loads, joins: Callable[[list[int], int], bool], fewest: int) -> Iterator[list[Op]]:
+    """Loads in the order of their offsets, in groups of at least so many: whether an offset ``joins`` a group of others."""
+    group: list[int] = []
+    for offset in [*sorted(loads), None]:
+        if offset is not None and (not group or joins(group, offset)):
+            group.append(offset)
+            continue
+        if len(group) >= fewest:
+            yield [loads[each] for each in group]
+        group = [] if offset is None else [offset]
+
+
 def stores_off_one_base(ctx: Context, ops: Sequence[Op], storing: Collection[Effect]) -> Iterator[list[Op]]:
     """Those of device memory among such ops, between which nothing touches memory that anybody writes."""
     run: list[Op] = []
