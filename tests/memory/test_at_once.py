@@ -5,12 +5,14 @@ A thread writes one number to all elements of a vector, then the next; another n
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.driver import compile
 from tests.support.kernel_tools import kernel
 
 ROUNDS = 100_000
@@ -90,3 +92,11 @@ def test_vectors_are_never_torn(name: str, place: str, semantics: str) -> None:
     module = ptxemu.loads(program(VECTORS[name], where, *SEMANTICS[semantics]), device=ptxemu.Device(workers=2))
     module["k"][2, threads](cells, torn, timeout=TIMEOUT)
     assert not torn.any(), torn.tolist()
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+def test_no_window_is_stored_of_elements_of_16_bytes(semantics: str) -> None:
+    """As stores of vectors may go to memory word by word."""
+    module = compile.front(program(VECTORS["b128"], PLACES["row"][1], *SEMANTICS[semantics]))
+    code = str(compile.emit(module, "k", compile.Options(cpu="x86-64-v4"), "llvm"))
+    assert not re.search(r"masked\.store\.v\d+i128|store <\d+ x i128>.*, align 16\b", code)

@@ -24,6 +24,8 @@ PLACES = {
     "fours": "and.b32 %r3, %r1, 3; shl.b32 %r2, %r1, 1; sub.u32 %r2, %r2, %r3;",
     "first of 32": "and.b32 %r3, %r1, 31; shl.b32 %r2, %r1, 1; sub.u32 %r2, %r2, %r3;",
     "third": "mul.lo.u32 %r2, %r1, 3;",
+    "fourth": "shl.b32 %r2, %r1, 2; add.u32 %r2, %r2, 3;",
+    "fourth from the end": "sub.u32 %r2, 31, %r1; shl.b32 %r2, %r2, 2;",
 }
 
 
@@ -37,6 +39,8 @@ def places(name: str) -> np.ndarray:
         "fours": 2 * lane - lane % 4,
         "first of 32": 2 * lane - lane % 32,
         "third": 3 * lane,
+        "fourth": 4 * lane + 3,
+        "fourth from the end": 4 * (31 - lane),
     }[name]
 
 
@@ -80,7 +84,7 @@ def test_places(name: str, kind: str, space: str) -> None:
 
 
 @pytest.mark.parametrize("space", ["shared", "global"])
-@pytest.mark.parametrize("name", ["second", "fours", "reversed"])
+@pytest.mark.parametrize("name", ["second", "fours", "reversed", "third", "fourth", "fourth from the end"])
 def test_lanes_that_are_off(name: str, space: str) -> None:
     guard = "and.b32 %r8, %r1, 5; setp.eq.u32 %p1, %r8, 4; @%p1"
     np.testing.assert_array_equal(launch(name, "u32", space, guard), expected(name, "u32", np.arange(32) & 5 == 4))
@@ -115,6 +119,13 @@ def test_none_is_scattered() -> None:
     module = compile.front(kernel(body("pairs", "u32", "global"), declarations=declarations))
     assert "masked.store.v64i32" in str(compile.emit(module, "k", compile.Options(cpu="x86-64-v4"), "llvm"))
     assert "masked.store" not in str(compile.emit(module, "k", compile.Options(cpu="x86-64-v3"), "llvm"))
+
+
+@pytest.mark.parametrize("name", ["third", "fourth", "fourth from the end"])
+def test_longer_windows_are_for_all_lanes(name: str) -> None:
+    declarations = f".shared .align 16 .b8 words[{ELEMENTS * 4}];\n"
+    module = compile.front(kernel(body(name, "u32", "global"), declarations=declarations))
+    assert "masked.store.v128i32" in str(compile.emit(module, "k", compile.Options(cpu="x86-64-v4"), "llvm"))
 
 
 def test_faults_name_the_thread() -> None:

@@ -459,16 +459,23 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         return Ways(whole, None if all_or_none else partly)
 
     def pattern() -> Ways:
-        return in_runs(formed, partial(runs.pattern_pointers, ctx, found, formed)) if formed is not None else Ways(in_a_window)
+        if formed is not None:
+            return in_runs(formed, partial(runs.pattern_pointers, ctx, found, formed))
+        return Ways(in_a_window) if in_window else Ways(all_in_a_window, partial(lanes, rare=False))
 
     def in_a_window() -> list[str]:
         windows.store(ctx, [found], bits, kind.bytes, values)
+        return []
+
+    def all_in_a_window() -> list[str]:
+        windows.store_all(ctx, found, bits, kind.bytes, values[0])
         return []
 
     blend = found.space == "shared" and not found.strong and not ctx.target.avx512  # a CTA stays on one thread
     all_or_none = _all_or_none(ctx, found, kind, count) and not blend
     formed = _stored_runs(ctx, found, kind, count)
     in_window = formed is None and count == 1 and windows.can_store(ctx, found, kind.bytes)
+    all_in_window = formed is None and count == 1 and not in_window and windows.can_store_all(ctx, found, kind.bytes)
 
     def in_strides() -> list[str]:
         strided.store(ctx, found, bits, values[0])
@@ -478,7 +485,7 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         lanes()
     elif count == 1 and strided.serves(ctx, found, kind.bytes):
         ctx.when(strided.test(ctx, found), in_strides, lanes, [], likely=True)
-    elif formed is None and not in_window:
+    elif formed is None and not in_window and not all_in_window:
         lanes(rare=found.space == "local" and found.safe)
     elif found.shape is None:
         assert formed is not None
@@ -495,7 +502,7 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         ctx.when(ready, whole, partial(lanes, rare=found.grouped), [], likely=True)
     else:
         ways = pattern()
-        by_pattern = partial(patterns.access, ctx, found, lanes=lanes, types=[], all_lanes=all_or_none and not in_window)
+        by_pattern = partial(patterns.access, ctx, found, lanes=lanes, types=[], all_lanes=all_or_none and formed is not None)
         test = patterns.whole_test(ctx, found) if ways.partly is not None and not found.admitted else ""
         if ways.partly is not None and test:
             ctx.when(test, ways.whole, partial(by_pattern, Ways(ways.partly)), [], likely=True)

@@ -15,10 +15,12 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr
 from ptxemu.lower.core.access import Access, host_pointer
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.memory import consecutive
 
 LONGEST = 2 * LANES  # elements of a window
 LONGEST_WHOLE = 4 * LANES  # of one outside of shared memory
+LONGEST_BYTES = 512  # of one that all lanes store to: eight registers
 FEW = 4  # places that are loaded one by one
 
 
@@ -54,6 +56,15 @@ def can_store(ctx: Context, found: Access, step: int) -> bool:
     if not ctx.target.avx512 and found.space != "shared":
         return False
     return is_short(found.shape, step) and len(set(found.shape.offsets)) == LANES
+
+
+def can_store_all(ctx: Context, found: Access, step: int) -> bool:
+    """The same of a longer window outside of shared memory, if all lanes store."""
+    if found.shape is None or found.space in ("shared", "local") or found.strong or step > 8 or not ctx.target.avx512:
+        return False
+    low, high = found.shape.spread
+    near = high - low < min(LONGEST_WHOLE * step, LONGEST_BYTES) and is_of_elements(found.shape, step)
+    return near and len(set(found.shape.offsets)) == LANES
 
 
 def load(ctx: Context, found: Access, bits: str, step: int) -> str:
@@ -139,6 +150,17 @@ def store(ctx: Context, found: Sequence[Access], bits: str, step: int, values: S
     mask = ctx.inst(f"icmp slt {window} {written}, zeroinitializer")
     whole = ctx.inst(f"select <{width} x i1> {mask}, {window} {value}, {window} {old}")
     ctx.stmt(f"store {consecutive.WHOLE}{window} {whole}, ptr {pointer}, align {step}")
+
+
+def store_all(ctx: Context, found: Access, bits: str, step: int, value: str) -> None:
+    """Store an element of each lane, where all are on."""
+    (places,), low = _places([found], step)
+    width = 1 << max(places).bit_length()  # of whole registers
+    window, name = f"<{width} x {bits}>", f"llvm.masked.store.v{width}{bits}.p0"
+    mask = vector_literal("i1", [place in places for place in range(width)])
+    ctx.declare(name, f"declare void @{name}({window}, ptr, <{width} x i1>)")
+    spread, pointer = _spread(ctx, [value], bits, [places], width), host_pointer(ctx, found, low)
+    ctx.stmt(f"call void @{name}({window} {spread}, ptr align {step} {pointer}, <{width} x i1> {mask})")
 
 
 def _spread(ctx: Context, values: Sequence[str], bits: str, places: list[list[int]], width: int) -> str:
