@@ -143,8 +143,8 @@ class _Groups:
             return None
         rule = RULES.get(op.opcode)
         if rule is not None and not op.negs:
-            for found in (rule(self, op), rule(self._aligned, op)):
-                if found is not None:
+            for known in (self, self._aligned):
+                if (found := rule(known, op)) is not None:
                     return Shape(found.offsets, found.zeros)
         return UNIFORM if all(source is not None and source.uniform for source in sources) else None
 

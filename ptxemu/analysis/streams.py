@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Set
 from msgspec import Struct
 
 from ptxemu.analysis.runs import expected_of, runs_of
-from ptxemu.analysis.trips import constant_step, makers, sources, steps
+from ptxemu.analysis.trips import Makers, constant_step, makers, sources, steps
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.dominators import Loop
@@ -74,7 +74,8 @@ class _Search:
             return None
         accesses = [op for block in blocks for op in block.ops if op.accesses]
         gathers = [op for op in accesses if self._has_own_place(op)]
-        if not gathers or not _independent(blocks) or any(map(self._is_of_neighbours, _going_on(accesses, blocks))):
+        made = makers(blocks)
+        if not gathers or not _independent(blocks, made) or any(map(self._is_of_neighbours, _going_on(accesses, made))):
             return None
         defined = dict.fromkeys(reg for block in blocks for reg in defined_in(block))
         parting = any(exits[0] in block.succs and block in uniformity.linear.divergent for block in blocks)
@@ -114,9 +115,8 @@ class _Search:
         return all(shape is None or shape.uniform for shape in shapes)
 
 
-def _going_on(accesses: Iterable[Op], blocks: list[Block]) -> Iterator[Op]:
+def _going_on(accesses: Iterable[Op], made: Makers) -> Iterator[Op]:
     """The accesses whose addresses follow from trip to trip."""
-    made = makers(blocks)
     for op in accesses:
         followed, _ = sources(registers(op.access.address), made)
         if any(isinstance(source, Phi) for source in followed):
@@ -172,10 +172,9 @@ def closed(uniformity: Uniformity, exit: Block, blocks: list[Block], defined: Se
     return True
 
 
-def _independent(blocks: list[Block]) -> bool:
+def _independent(blocks: list[Block], made: Makers) -> bool:
     """Whether addresses do not follow from what earlier trips have loaded: the loads of a chain would wait for each other, lane
     after lane."""
-    made = makers(blocks)
     header = blocks[0]
     latches = [block for block in header.preds if block in blocks]
     stepping = {phi for phi in header.phis if steps(phi, latches, made)[0]}

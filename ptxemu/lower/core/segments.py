@@ -225,4 +225,4 @@ def escaping(segments: list[Segment]) -> set[Reg]:
     return found
 
 
-__all__ = ["Group", "Segment", "cut", "cut_full", "escaping", "join", "test"]
+__all__ = ["Group", "Key", "Segment", "cut", "cut_full", "escaping", "join", "test"]

@@ -8,7 +8,7 @@ before the last trips, the loop goes on with tests to its end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -24,7 +24,7 @@ from ptxemu.lower.control.sync import poll
 from ptxemu.lower.core.access import extended, pattern_test
 from ptxemu.lower.core.context import ALL_ON, MASK, Context
 from ptxemu.lower.core.known import SureTrips
-from ptxemu.lower.core.segments import Group, join
+from ptxemu.lower.core.segments import Group, Key, join
 from ptxemu.lower.functions.exits import BOTH, INVERSE, MIRRORED, ORDERS
 
 if TYPE_CHECKING:
@@ -51,13 +51,15 @@ class Comparison(Struct):
 
 
 class Sure(Struct):
-    """A loop with such trips: its latch, the accesses that are tested for some, with their addresses, and when lanes go on.
+    """A loop with such trips: its latch, the accesses that are tested for some, also by the registers that they are off, with
+    what these hold, and when lanes go on.
 
     ``exact``: widenings that do not wrap where those are tested; ``corrected``: whether some are exact only if others have not.
     """
 
     latch: Block
-    accesses: list[tuple[Op, Value]]
+    accesses: list[Op]
+    groups: dict[Key, tuple[Value, Group]]
     comparisons: list[Comparison]
     exact: set[Op]
     corrected: bool
@@ -83,7 +85,20 @@ def sure_loop(ctx: Context, loop: Loop) -> Sure | None:
         return None
     values = [value for _, value in accesses] + [comparison.value for comparison in comparisons]
     corrected = any(_corrections(ctx, op) - inside for op, _ in accesses)
-    return Sure(latch, accesses, comparisons, _widenings(*values), corrected)
+    return Sure(latch, [op for op, _ in accesses], _grouped(ctx, accesses), comparisons, _widenings(*values), corrected)
+
+
+def _grouped(ctx: Context, accesses: Iterable[tuple[Op, Value]]) -> dict[Key, tuple[Value, Group]]:
+    """Accesses by space and by the register that they are off, with what that holds."""
+    values: dict[Key, Value] = {}
+    groups: dict[Key, Group] = {}
+    for op, value in accesses:
+        address, size, shape = op.access.address, op.access.bytes, ctx.shape(op.access.address)
+        assert isinstance(address, Addr) and isinstance(address.base, Reg) and shape is not None and size is not None
+        key = op.access.space, address.base
+        values[key] = value
+        join(groups, key, shape, address.offset, size)
+    return {key: (values[key], group) for key, group in groups.items()}
 
 
 def _is_slow(op: Op) -> bool:
@@ -182,7 +197,7 @@ class Tests:
 
     def all(self) -> str:
         """i1: all of them pass."""
-        for (space, base), (value, group) in self._groups().items():
+        for (space, base), (value, group) in self.sure.groups.items():
             self._accesses(space, base, value, group)
         for comparison in self.sure.comparisons:
             self._compare(comparison)
@@ -262,18 +277,6 @@ class Tests:
 
     # -- accesses
 
-    def _groups(self) -> dict[tuple[str, Reg], tuple[Value, Group]]:
-        """Accesses of a space off one register, with what that holds."""
-        values: dict[tuple[str, Reg], Value] = {}
-        groups: dict[tuple[str, Reg], Group] = {}
-        for op, value in self.sure.accesses:
-            address, size, shape = op.access.address, op.access.bytes, self.ctx.shape(op.access.address)
-            assert isinstance(address, Addr) and isinstance(address.base, Reg) and shape is not None and size is not None
-            key = op.access.space, address.base
-            values[key] = value
-            join(groups, key, shape, address.offset, size)
-        return {key: (values[key], group) for key, group in groups.items()}
-
     def _accesses(self, space: str, base: Reg, value: Value, group: Group) -> None:
         """They are aligned and in range in the first and in the last trip, and come from one to the other without a way round."""
         ctx, kind = self.ctx, B64 if value.bits == 64 else B32
@@ -346,7 +349,7 @@ def write(builder: FunctionBuilder, block: Block, sure: Sure) -> None:
     ctx.active, ctx.active_bits = ALL_ON, "-1"
     builder.take_phis(block)
     ctx.sure = SureTrips(sure.exact, steps)
-    builder.trusting(block, {op for op, _ in sure.accesses})
+    builder.trusting(block, set(sure.accesses))
     builder.hand_over(sure.latch, block, ALL_ON)
     ctx.sure = SureTrips()
     left = ctx.scalar.bin("sub", "i32", ctx.inst(f"load i32, ptr {count}, align 4"), "1")

@@ -417,24 +417,7 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
             for index, value in enumerate(values):
                 scatter_stored(ctx, bits, stored, sum_of(ctx, plus, index * kind.bytes), value, mask)
             return []
-        host, start = tested_lanes(ctx, found, rare)
-
-        def scattered() -> list[str]:
-            for index, value in enumerate(values):
-                scatter(ctx, bits, host, index * kind.bytes, value, mask, start=start, rare=rare)
-            return []
-
-        def by_the_first() -> list[str]:
-            pointer = ctx.inst(f"inttoptr i64 {ctx.scalar.bin('add', 'i64', address_of(ctx, host, 0), start)} to ptr")
-            for index, value in enumerate(values):
-                first = ctx.inst(f"extractelement <{LANES} x {bits}> {value}, i64 0")
-                at = _item_of(ctx, pointer, kind, index)
-                ctx.stmt(f"store {found.volatile}{bits} {first}, ptr {at}, align {kind.bytes}")
-            return []
-
-        if rare or not _is_for_one(ctx, found):
-            return scattered()
-        return ctx.when(ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(mask), "1"), by_the_first, scattered, [])
+        return _scattered(ctx, found, kind, values, rare)
 
     def in_runs(formed: Runs, pointers: Made) -> Ways:
         def registers(starts: list[str]) -> list[str]:
@@ -508,6 +491,28 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
             ctx.when(test, ways.whole, partial(by_pattern, Ways(ways.partly)), [], likely=True)
         else:
             by_pattern(ways)
+
+
+def _scattered(ctx: Context, found: Access, kind: ScalarType, values: Sequence[str], rare: bool) -> list[str]:
+    """A store of each lane, after the test; of the first one alone, where that is the rule, without a scatter."""
+    bits, mask = f"i{kind.bits}", found.mask
+    host, start = tested_lanes(ctx, found, rare)
+
+    def all_lanes() -> list[str]:
+        for index, value in enumerate(values):
+            scatter(ctx, bits, host, index * kind.bytes, value, mask, start=start, rare=rare)
+        return []
+
+    def first() -> list[str]:
+        pointer = ctx.inst(f"inttoptr i64 {ctx.scalar.bin('add', 'i64', address_of(ctx, host, 0), start)} to ptr")
+        for index, value in enumerate(values):
+            own = ctx.inst(f"extractelement <{LANES} x {bits}> {value}, i64 0")
+            ctx.stmt(f"store {found.volatile}{bits} {own}, ptr {_item_of(ctx, pointer, kind, index)}, align {kind.bytes}")
+        return []
+
+    if rare or not _is_for_one(ctx, found):
+        return all_lanes()
+    return ctx.when(ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(mask), "1"), first, all_lanes, [])
 
 
 def _is_for_one(ctx: Context, found: Access) -> bool:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr, Op
-from ptxemu.lower.core.access import Access, outside_memory
+from ptxemu.lower.core.access import Access
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.gather import gather_unaligned
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.telling import untold_range
 from ptxemu.lower.memory import together
-from ptxemu.lower.memory.neighbours import WORD, WORD_BYTES, addresses_of
+from ptxemu.lower.memory.neighbours import WORD, WORD_BYTES, addresses_of, unreadable
 
 SIZES = (1, 2)
 """Bytes of what is loaded."""
@@ -72,12 +72,6 @@ def _part(ctx: Context, word: str, offset: int, size: int) -> str:
 def _may_load(ctx: Context, found: Access, addresses: str) -> str:
     """i1: the words of all lanes that are on are in memory, and in one page: they can be read if their first bytes can. Where
     accesses are told, nobody need be told of these."""
-    untold, rest = untold_range(ctx, found.op), WORD_BYTES - found.size
-    if untold is not None:
-        wrong = outside_memory(ctx, addresses, found.size, untold, rest)
-    else:
-        inside = ctx.vector.bin("and", "i64", addresses, ctx.vector.int(64, together.PAGE_BYTES - 1))
-        over = ctx.vector.icmp("ugt", "i64", inside, ctx.vector.int(64, together.PAGE_BYTES - WORD_BYTES))
-        wrong = ctx.scalar.bin("or", f"i{LANES}", outside_memory(ctx, addresses, found.size), ctx.bits_of(over))
+    wrong = unreadable(ctx, addresses, found.size, WORD_BYTES, untold_range(ctx, found.op))
     wrong = ctx.scalar.bin("and", f"i{LANES}", wrong, ctx.bits_of(found.mask))
     return ctx.scalar.icmp("eq", f"i{LANES}", wrong, "0")

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr, Op
-from ptxemu.lower.core.access import Access, outside_memory, pointer_of, vector_addresses
+from ptxemu.lower.core.access import Access, Range, outside_memory, pointer_of, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.parts import joined
@@ -98,18 +98,21 @@ def addresses_of(ctx: Context, group: Neighbours, found: Access) -> str:
 def _may_load(ctx: Context, group: Neighbours, found: Access, addresses: str) -> str:
     """i1: all lanes are on, and what is loaded of each is in memory and in one page: it can be read if the first word can. Where
     accesses are told, nobody need be told of these."""
-    full = patterns.full(ctx, found.mask)
-    untold = untold_range(ctx, found.op)
-    if untold is not None:
-        outside = outside_memory(ctx, addresses, WORD_BYTES, untold, (COUNT - 1) * WORD_BYTES)
-        return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("eq", f"i{LANES}", outside, "0"))
-    if len(group.ops) == COUNT and all(each in ctx.trusted for each in group.ops):
+    full, untold = patterns.full(ctx, found.mask), untold_range(ctx, found.op)
+    if untold is None and len(group.ops) == COUNT and all(each in ctx.trusted for each in group.ops):
         return full
-    outside = outside_memory(ctx, addresses, WORD_BYTES)
-    inside = ctx.vector.bin("and", "i64", addresses, ctx.vector.int(64, together.PAGE_BYTES - 1))
-    over = ctx.vector.icmp("ugt", "i64", inside, ctx.vector.int(64, together.PAGE_BYTES - COUNT * WORD_BYTES))
-    wrong = ctx.scalar.bin("or", f"i{LANES}", outside, ctx.bits_of(over))
+    wrong = unreadable(ctx, addresses, WORD_BYTES, COUNT * WORD_BYTES, untold)
     return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("eq", f"i{LANES}", wrong, "0"))
+
+
+def unreadable(ctx: Context, addresses: str, size: int, bytes: int, untold: Range | None) -> str:
+    """i32: the lanes at whose address so many bytes may not be read where elements of a size are asked for: they are not in one
+    page of memory, or not in a range of which nobody need be told."""
+    if untold is not None:
+        return outside_memory(ctx, addresses, size, untold, bytes - size)
+    inside = ctx.vector.bin("and", "i64", addresses, ctx.vector.int(64, together.PAGE_BYTES - 1))
+    over = ctx.vector.icmp("ugt", "i64", inside, ctx.vector.int(64, together.PAGE_BYTES - bytes))
+    return ctx.scalar.bin("or", f"i{LANES}", outside_memory(ctx, addresses, size), ctx.bits_of(over))
 
 
 def _columns(ctx: Context, row: Row) -> list[str]:

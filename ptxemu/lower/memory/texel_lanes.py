@@ -50,12 +50,12 @@ def texels_of(ctx: Context, op: Op, handle: str | None, size: int) -> Texels | N
     items = items_of(op["coordinates"])
     places = {letter: GEOMETRIES[geometry].place(letter) for letter in (*AXES, LAYER)}
     lanes = {letter: ctx.vector_of(items[place], B32) for letter, place in places.items() if place is not None}
-    mask = ctx.mask_of(op)
+    mask = on = ctx.mask_of(op)
     for letter, coordinates in lanes.items():
         room = ctx.splat("i32", _room(ctx, view, letter, size))
         mask = ctx.conjunction(mask, ctx.vector.icmp("ult", "i32", coordinates, room))
-    ready = _is_ready(ctx, op, view, lanes["x"], size, mask)
-    return Texels(ready, mask, surface_view.field(ctx, view, "base"), _offsets(ctx, view, lanes))
+    ready = [_is_settled(ctx, op, view, on, mask), *([_are_aligned(ctx, on, lanes["x"], size)] if size > 1 else [])]
+    return Texels(ctx.scalar.conjunction(ready), mask, surface_view.field(ctx, view, "base"), _offsets(ctx, view, lanes))
 
 
 def _room(ctx: Context, view: str, letter: str, size: int) -> str:
@@ -65,21 +65,18 @@ def _room(ctx: Context, view: str, letter: str, size: int) -> str:
     return ctx.scalar.cast("trunc", "i64", less, "i32")
 
 
-def _is_ready(ctx: Context, op: Op, view: str, x: str, size: int, inside: str) -> str:
-    """i1: no lane faults, or gets another texel than that of its coordinates."""
-    on = ctx.mask_of(op)
+def _is_settled(ctx: Context, op: Op, view: str, on: str, inside: str) -> str:
+    """i1: lanes outside have nothing, and there is a surface, or no lane is outside."""
     if op.mods.get("clamp", "trap") == "zero":
-        tests = [ctx.scalar.icmp("ne", "i64", surface_view.field(ctx, view, NEAR["x"]), "0")]
-    else:
-        tests = [ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(inside), ctx.bits_of(on))]
-    if size > 1:
-        tests.append(ctx.scalar.bin("xor", "i1", ctx.any(ctx.conjunction(on, _misaligned(ctx, x, size))), "true"))
-    return ctx.scalar.conjunction(tests)
+        return ctx.scalar.icmp("ne", "i64", surface_view.field(ctx, view, NEAR["x"]), "0")
+    return ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(inside), ctx.bits_of(on))
 
 
-def _misaligned(ctx: Context, x: str, size: int) -> str:
+def _are_aligned(ctx: Context, on: str, x: str, size: int) -> str:
+    """i1: all lanes that are on."""
     low = ctx.vector.bin("and", "i32", x, ctx.vector.int(32, size - 1))
-    return ctx.vector.icmp("ne", "i32", low, ctx.vector.int(32, 0))
+    astray = ctx.conjunction(on, ctx.vector.icmp("ne", "i32", low, ctx.vector.int(32, 0)))
+    return ctx.scalar.bin("xor", "i1", ctx.any(astray), "true")
 
 
 def _offsets(ctx: Context, view: str, lanes: dict[str, str]) -> str:

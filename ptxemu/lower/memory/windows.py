@@ -8,7 +8,8 @@ fill each other's gaps share a window.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
@@ -26,8 +27,12 @@ FEW = 4  # places that are loaded one by one
 
 def is_short(shape: Shape, step: int) -> bool:
     """Whether a pattern of elements of ``step`` bytes is a window, in whose units all lanes are aligned."""
+    return _is_within(shape, step, LONGEST * step)
+
+
+def _is_within(shape: Shape, step: int, bytes: int) -> bool:
     low, high = shape.spread
-    return high - low < LONGEST * step and is_of_elements(shape, step)
+    return high - low < bytes and is_of_elements(shape, step)
 
 
 def is_of_elements(shape: Shape, step: int) -> bool:
@@ -45,8 +50,7 @@ def is_whole(ctx: Context, found: Access, step: int) -> bool:
     between them is in pages that some lane reads from."""
     if found.shape is None or found.space in ("shared", "local") or found.strong or found.at_once or found.volatile or step > 4:
         return False
-    low, high = found.shape.spread
-    return high - low < LONGEST_WHOLE * step and is_of_elements(found.shape, step)
+    return _is_within(found.shape, step, LONGEST_WHOLE * step)
 
 
 def can_store(ctx: Context, found: Access, step: int) -> bool:
@@ -55,16 +59,18 @@ def can_store(ctx: Context, found: Access, step: int) -> bool:
         return False
     if not ctx.target.avx512 and found.space != "shared":
         return False
-    return is_short(found.shape, step) and len(set(found.shape.offsets)) == LANES
+    return is_short(found.shape, step) and _are_distinct(found.shape)
+
+
+def _are_distinct(shape: Shape) -> bool:
+    return len(set(shape.offsets)) == LANES
 
 
 def can_store_all(ctx: Context, found: Access, step: int) -> bool:
     """The same of a longer window outside of shared memory, if all lanes store."""
     if found.shape is None or found.space in ("shared", "local") or found.strong or step > 8 or not ctx.target.avx512:
         return False
-    low, high = found.shape.spread
-    near = high - low < min(LONGEST_WHOLE * step, LONGEST_BYTES) and is_of_elements(found.shape, step)
-    return near and len(set(found.shape.offsets)) == LANES
+    return _is_within(found.shape, step, min(LONGEST_WHOLE * step, LONGEST_BYTES)) and _are_distinct(found.shape)
 
 
 def load(ctx: Context, found: Access, bits: str, step: int) -> str:
@@ -137,11 +143,7 @@ def store(ctx: Context, found: Sequence[Access], bits: str, step: int, values: S
     places, low = _places(found, step)
     pointer = host_pointer(ctx, found[0], low)
     if ctx.target.avx512:
-        width = 1 << max(map(max, places)).bit_length()  # of whole registers
-        window, name = f"<{width} x {bits}>", f"llvm.masked.store.v{width}{bits}.p0"
-        value, mask = _spread(ctx, values, bits, places, width), _written(ctx, found[0], places, width)
-        ctx.declare(name, f"declare void @{name}({window}, ptr, <{width} x i1>)")
-        ctx.stmt(f"call void @{name}({window} {value}, ptr align {step} {pointer}, <{width} x i1> {mask})")
+        _store_under_mask(ctx, bits, step, values, places, pointer, partial(_written, ctx, found[0], places))
         return
     width = max(map(max, places)) + 1
     window, on = f"<{width} x {bits}>", ctx.vector.cast("sext", "i1", found[0].mask, bits)
@@ -155,12 +157,28 @@ def store(ctx: Context, found: Sequence[Access], bits: str, step: int, values: S
 def store_all(ctx: Context, found: Access, bits: str, step: int, value: str) -> None:
     """Store an element of each lane, where all are on."""
     (places,), low = _places([found], step)
-    width = 1 << max(places).bit_length()  # of whole registers
+
+    def mask(width: int) -> str:
+        return vector_literal("i1", [place in places for place in range(width)])
+
+    _store_under_mask(ctx, bits, step, [value], [places], host_pointer(ctx, found, low), mask)
+
+
+def _store_under_mask(
+    ctx: Context,
+    bits: str,
+    step: int,
+    values: Sequence[str],
+    places: list[list[int]],
+    pointer: str,
+    mask: Callable[[int], str],
+) -> None:
+    """``mask`` makes one of the elements of a window of that width."""
+    width = 1 << max(map(max, places)).bit_length()  # of whole registers
     window, name = f"<{width} x {bits}>", f"llvm.masked.store.v{width}{bits}.p0"
-    mask = vector_literal("i1", [place in places for place in range(width)])
     ctx.declare(name, f"declare void @{name}({window}, ptr, <{width} x i1>)")
-    spread, pointer = _spread(ctx, [value], bits, [places], width), host_pointer(ctx, found, low)
-    ctx.stmt(f"call void @{name}({window} {spread}, ptr align {step} {pointer}, <{width} x i1> {mask})")
+    value = _spread(ctx, values, bits, places, width)
+    ctx.stmt(f"call void @{name}({window} {value}, ptr align {step} {pointer}, <{width} x i1> {mask(width)})")
 
 
 def _spread(ctx: Context, values: Sequence[str], bits: str, places: list[list[int]], width: int) -> str:
