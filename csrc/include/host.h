@@ -114,8 +114,8 @@ typedef struct pe_config {
   uint64_t stack_bytes; /* of a fiber; 0: the default */
   uint64_t global_base, const_base, const_size, handles;
   void *surfaces;       /* the pe_su_context, or NULL */
-  uint32_t suspends;    /* the kernel may wait: every warp gets a fiber of its own, */
-  uint32_t looped;      /* unless its code runs all warps of a CTA when it is called for the first, */
+  uint32_t suspends;    /* warps may wait or give way: each gets local memory and a fiber of its own, */
+  uint32_t looped;      /* but no fiber if the code runs all warps of a CTA when it is called for the first, */
   uint32_t rows;        /* and of as many CTAs along x as it is told */
   uint32_t spins;       /* the kernel may spin on memory that another CTA writes: CTAs are taken one by one */
   uint32_t daz;         /* the kernel expects the processor to read subnormal numbers as zeros and to make none (x86) */

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class Facts(Struct, frozen=True):
     """What a launch must know of a kernel's code. Sizes are in bytes.
 
-    ``suspends``: its warps may wait; ``looped``: it runs all warps of a block when it is called for the first, ``rows``: and of
-    several blocks side by side; ``spins``: they may wait for memory that another block writes. ``calls``: it makes real calls;
-    ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: of a kernel that ends soon, whatever it is
-    given, about how many machine instructions a warp takes, else 0; ``daz``: the processor must read subnormal numbers as zeros
-    meanwhile. ``frame_bytes``: of the host stack, for one function.
+    ``suspends``: its warps may wait, or give way to others before they end; ``looped``: it runs all warps of a block when it is
+    called for the first, ``rows``: and of several blocks side by side; ``spins``: they may wait for memory that another block
+    writes. ``calls``: it makes real calls; ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: of a
+    kernel that ends soon, whatever it is given, about how many machine instructions a warp takes, else 0; ``daz``: the processor
+    must read subnormal numbers as zeros meanwhile. ``frame_bytes``: of the host stack, for one function.
     """
 
     variant: str = "any"

@@ -200,7 +200,8 @@ def _build(bodies: Bodies, scheme: Scheme, number: int, layout: KernelLayout, un
 def _facts(bodies: Bodies, scheme: Scheme, layouts: Sequence[KernelLayout], unit: Unit) -> Facts:
     kernel, *others = layouts
     effects = {op.effects for op in _ops(bodies)}
-    suspends = any(effect.waits for effect in effects)
+    gives_way = scheme.survivors is not None and bool(scheme.survivors.block_of)
+    suspends = gives_way or any(effect.waits for effect in effects)
     takes_stack = any("stack" in effect.implicit.writes for effect in effects)
     return Facts(
         variant=bodies.variant,

@@ -290,6 +290,27 @@ def test_warps_go_through_strides_together(stride: str) -> None:
     np.testing.assert_array_equal(words[count:], np.multiply(total, 65536) + trips)
 
 
+LOCAL_STRIDES = """
+.local .align 4 .b8 own[16];
+mov.u32 %r5, own; and.b32 %r6, %r0, 3; shl.b32 %r6, %r6, 2; add.u32 %r5, %r5, %r6; st.local.u32 [%r5], %r0;
+mov.u32 %r7, %ntid.x; mov.u32 %r11, %nctaid.x; mul.lo.u32 %r11, %r11, %r7; mov.u32 %r10, %r0;
+L: ld.param.u64 %rd2, [out]; mul.wide.u32 %rd3, %r10, 4; add.u64 %rd2, %rd2, %rd3;
+ld.global.u32 %r12, [%rd2]; ld.local.u32 %r13, [%r5]; add.u32 %r12, %r12, %r13; st.global.u32 [%rd2], %r12;
+add.u32 %r10, %r10, %r11; setp.lt.u32 %p1, %r10, COUNT; @%p1 bra L;
+"""
+
+
+@pytest.mark.parametrize("block", [32, 96])
+def test_local_memory_of_warps_in_strides(block: int) -> None:
+    """Each warp comes back to its own, though none of them waits for another."""
+    grid, count = 2, block * 2 * 19
+    body = LOCAL_STRIDES.replace("COUNT", str(count))
+    assert facts(body).looped
+    words = np.ones(count, np.uint32)
+    run(text(body), grid, block, words)
+    np.testing.assert_array_equal(words, np.arange(count) % (block * grid) + 1)
+
+
 @pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
 def test_the_mask_of_a_warp_is_not_made_bit_by_bit(cpu: str) -> None:
     body = """ld.param.u64 %rd5, [out]; setp.ge.u32 %p1, %r0, 1000; @%p1 bra DONE;
