@@ -148,7 +148,8 @@ typedef struct pe_code_facts {
   uint32_t maker;    /* the version of LLVM */
   uint32_t suspends; /* its warps may wait, or give way to others before they end */
   uint32_t looped;   /* it runs all warps of a CTA when it is called for the first */
-  uint32_t rows;     /* and of as many CTAs along x as it is told */
+  uint32_t rows;     /* and of as many CTAs along x as it is told, */
+  uint32_t abreast;  /* or those of as many CTAs as it is given the warps of */
   uint32_t spins;    /* for memory that another block writes */
   uint32_t calls;    /* it makes real calls */
   uint32_t stacked;  /* beyond local_bytes it takes local memory as it goes */

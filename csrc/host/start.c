@@ -98,6 +98,7 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .suspends = facts->suspends || facts->spins || start->cooperative,
     .looped = facts->looped,
     .rows = facts->rows,
+    .abreast = facts->abreast,
     .spins = facts->spins,
     .daz = facts->daz,
     .cooperative = start->cooperative,

@@ -116,7 +116,8 @@ typedef struct pe_config {
   void *surfaces;       /* the pe_su_context, or NULL */
   uint32_t suspends;    /* warps may wait or give way: each gets local memory and a fiber of its own, */
   uint32_t looped;      /* but no fiber if the code runs all warps of a CTA when it is called for the first, */
-  uint32_t rows;        /* and of as many CTAs along x as it is told */
+  uint32_t rows;        /* and of as many CTAs along x as it is told, */
+  uint32_t abreast;     /* or those of as many CTAs as it is given the warps of */
   uint32_t spins;       /* the kernel may spin on memory that another CTA writes: CTAs are taken one by one */
   uint32_t daz;         /* the kernel expects the processor to read subnormal numbers as zeros and to make none (x86) */
   uint32_t cooperative; /* all CTAs may wait for each other: each is held until it ends */

@@ -62,7 +62,7 @@ typedef struct pe_warp {
   uint32_t tid[3][32];  /* x, y, z of every lane */
   uint64_t stack_limit; /* device functions must not start with a host stack that ends below this address */
   /* for code that runs all warps of some CTAs: it is called for the first of one, and the others follow in memory */
-  uint32_t ctas;        /* as many CTAs in a row along x, from this one on */
+  uint32_t ctas;        /* as many CTAs: in a row along x, from this one on, or abreast, so that their warps follow, too */
   uint32_t warps;       /* of the CTA */
   uint32_t warp_stride; /* bytes from one warp to the next */
   void **running;       /* where it says which warp runs */

@@ -47,12 +47,14 @@ static uint32_t watched_of(const pe_observer *observer) {
   return observer->no_whole_warps ? PE_WATCH_PARTS : PE_WATCH_ALL;
 }
 
-static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows, uint32_t warpid) {
+/* `number` counts the warps of all CTAs abreast. */
+static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows, uint32_t number) {
   const pe_config *config = &launch->config;
   uint64_t shared_size = config->static_shared + config->dynamic_shared;
-  uint64_t local_slot = pe_launch_windows_of_warps(launch) > 1 ? warpid : 0;
-  pe_fiber *fiber = cta->fibers[pe_launch_has_fibers(launch) ? warpid : 0];
-  pe_warp_state *state = &cta->warps[warpid];
+  uint64_t shared = windows->shared + number / launch->warps * pe_launch_shared_stride(launch);
+  uint64_t local_slot = pe_launch_windows_of_warps(launch) > 1 ? number : 0;
+  pe_fiber *fiber = cta->fibers[pe_launch_has_fibers(launch) ? number : 0];
+  pe_warp_state *state = &cta->warps[number];
   *state = (pe_warp_state){
     .fiber = fiber,
     .warp =
@@ -74,9 +76,9 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
           .smid = pe_self->index,
           .nsmid = launch->workers,
           .grid_workspace = launch->workspace,
-          .shared_base = windows->shared,
+          .shared_base = shared,
           .shared_size = shared_size,
-          .cluster_base = windows->shared,
+          .cluster_base = shared,
           .cluster_bytes = launch->cluster > 1 ? pe_launch_shared(launch) : pe_round_up(shared_size, 256),
           .cluster_shift = launch->cluster_shift,
           .cluster_nctaid = {config->cluster[0], config->cluster[1], config->cluster[2]},
@@ -84,7 +86,7 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
           .dynamic_shared = (uint32_t)config->dynamic_shared,
           .local_base = windows->local + local_slot * PE_WARP_LANES * launch->local_stride,
           .local_size = launch->local_stride,
-          .warpid = warpid,
+          .warpid = number % launch->warps,
           .stack_limit = pe_fiber_limit(fiber),
           .warps = launch->warps,
           .warp_stride = sizeof *state,
@@ -135,7 +137,7 @@ static bool prepare_fibers(pe_cta *cta, pe_launch *launch, const pe_cta *first) 
 
 bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, const pe_cta *first) {
   if (!prepare_fibers(cta, launch, first)) return false;
-  for (uint32_t i = 0; i < launch->warps; i++) fill_warp(cta, launch, windows, i);
+  for (uint32_t i = 0; i < launch->warps * launch->abreast; i++) fill_warp(cta, launch, windows, i);
   cta->live = 0;
   return true;
 }
@@ -184,27 +186,40 @@ static const pe_cta *first_of(const pe_cta *cta, uint32_t ctas) {
   return cta;
 }
 
-uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uint64_t last) {
-  uint32_t at[3];
-  bool clusters = launch->cluster > 1;
-  pe_cta_index(launch, number, at);
-  cta->rank = (uint32_t)(number % launch->cluster);
-  if (clusters) give_window(cta, launch, cta->rank);
-  uint64_t row = launch->config.grid[0] - at[0], left = last - number;
-  bool alone = clusters || !launch->config.rows || (launch->observer && launch->observer->block && !launch->observer->rows);
-  uint32_t ctas = alone ? 1 : (uint32_t)(left < row ? left : row);
-  for (uint32_t i = 0; i < launch->warps; i++) {
+/* How many CTAs, from one at this place of the grid on, the code runs in one call. */
+static uint32_t ctas_of_call(const pe_launch *launch, const uint32_t at[3], uint64_t left) {
+  const pe_observer *observer = launch->observer;
+  uint64_t row = launch->config.grid[0] - at[0], most = launch->abreast;
+  if (launch->config.rows && launch->cluster == 1 && (!observer || !observer->block || observer->rows)) most = row;
+  return (uint32_t)(left < most ? left : most);
+}
+
+static void place_warps(pe_cta *cta, const pe_launch *launch, uint32_t first, const uint32_t at[3], uint32_t ctas) {
+  for (uint32_t i = first; i < first + launch->warps; i++) {
     pe_warp *w = &cta->warps[i].warp;
     w->ctaid[0] = at[0], w->ctaid[1] = at[1], w->ctaid[2] = at[2];
     w->exited = 0;
     w->ctas = ctas;
+  }
+}
+
+uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uint64_t last) {
+  uint32_t at[3];
+  pe_cta_index(launch, number, at);
+  cta->rank = (uint32_t)(number % launch->cluster);
+  if (launch->cluster > 1) give_window(cta, launch, cta->rank);
+  uint32_t ctas = ctas_of_call(launch, at, last - number), warps = launch->warps;
+  place_warps(cta, launch, 0, at, ctas);
+  for (uint32_t i = 1; launch->abreast > 1 && i < ctas; i++, warps += launch->warps) {
+    pe_cta_index(launch, number + i, at);
+    place_warps(cta, launch, warps, at, ctas);
   }
   for (uint32_t i = 0; !launch->config.looped && i < launch->warps; i++) /* others never touch that */
     cta->warps[i].cluster_arrived = cta->warps[i].cluster_passes = cta->warps[i].released = 0;
   pe_tmem_reset(cta->tensors);
   cta->cluster_arrivals = false;
   cta->cluster_waiting = cta->cluster_phase = 0;
-  cta->live = cta->runnable = launch->warps == PE_MAX_WARPS ? PE_ALL_LANES : (1u << launch->warps) - 1;
+  cta->live = cta->runnable = warps == PE_MAX_WARPS ? PE_ALL_LANES : (1u << warps) - 1;
   pe_barriers_reset(cta);
   pe_cta_progress(cta);
   const pe_observer *observer = launch->observer;

@@ -50,8 +50,8 @@ bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, c
 /* The launch has ended: give back the memory that its stacks took, except what most kernels need. */
 void pe_cta_rest(pe_cta *cta);
 /* Put CTA `number` of the grid, in which those of a cluster follow each other, there: all its warps can run.  The code of the kernel
- * may go on with those that follow it along x, as far as that is for code to do, but not with `last`. The number of CTAs that one
- * call of the code then runs. */
+ * may go on with those that follow it along x, as far as that is for code to do, but not with `last`; where CTAs run abreast, their
+ * warps are put behind its own. The number of CTAs that one call of the code then runs. */
 uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uint64_t last);
 /* Where CTA `number` is in the grid. */
 void pe_cta_index(const pe_launch *launch, uint64_t number, uint32_t at[3]);

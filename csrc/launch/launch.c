@@ -24,7 +24,10 @@
 #define MAX_CHUNK 64
 #define BRIEF_INSTRUCTIONS (1u << 20) /* as they are estimated, of all warps */
 #define ROWS_PER_WORKER 4             /* of the grid, at least, where workers take whole ones */
+#define RANKS_PER_WORKER 2            /* of CTAs abreast */
 #define MAX_ROW 256
+#define SHARED_ABREAST (48u << 10) /* bytes of shared memory of CTAs abreast, at most */
+#define LOCAL_ABREAST (1u << 20)   /* and of local memory, so that no launch needs much more than one CTA at a time would */
 #define LOOK_OUT_NANOSECONDS 50000 /* about as long as it takes to sleep and to be woken */
 #define COOPERATIVE_WARPS 16384    /* each has a stack, and a process cannot have many mappings */
 
@@ -77,6 +80,16 @@ static uint32_t log_of(uint64_t least) {
   return shift;
 }
 
+/* Together they have no more warps than one may have. Whoever observes a launch is told of one CTA at a time. */
+static uint32_t ctas_abreast(const pe_launch *launch) {
+  if (!launch->config.abreast || launch->cluster > 1 || launch->observer) return 1;
+  uint64_t most = PE_MAX_WARPS / launch->warps, shared = pe_launch_shared_stride(launch);
+  uint64_t local = launch->local_stride * PE_WARP_LANES * launch->warps;
+  if (most * shared > SHARED_ABREAST) most = SHARED_ABREAST / shared;
+  if (most * local > LOCAL_ABREAST) most = LOCAL_ABREAST / local;
+  return most < 1 ? 1 : (uint32_t)most;
+}
+
 static void derive(pe_launch *launch) {
   pe_config *config = &launch->config;
   for (int axis = 0; axis < 3; axis++) config->cluster[axis] = extent_of_cluster(config, axis);
@@ -88,6 +101,7 @@ static void derive(pe_launch *launch) {
   launch->ctas = config->blocks ? config->blocks : ctas_of(config);
   launch->gridid = atomic_fetch_add(&launches, 1) + 1;
   launch->local_stride = pe_round_up(config->local_bytes, 16);
+  launch->abreast = ctas_abreast(launch);
 }
 
 static void choose_workers(pe_launch *launch) {
@@ -103,10 +117,17 @@ static uint64_t whole_rows(const pe_launch *launch, uint64_t chunk) {
   return enough && row <= MAX_ROW ? (chunk + row - 1) / row * row : chunk;
 }
 
+/* CTAs abreast are best taken together, if there are enough of them. */
+static uint64_t whole_ranks(const pe_launch *launch, uint64_t chunk) {
+  bool enough = launch->ctas / launch->abreast >= (uint64_t)launch->workers * RANKS_PER_WORKER;
+  return enough ? (chunk + launch->abreast - 1) / launch->abreast * launch->abreast : chunk;
+}
+
 static void choose_chunk(pe_launch *launch) {
   uint64_t chunk = launch->ctas / ((uint64_t)launch->workers * CHUNKS_PER_WORKER);
   launch->chunk = chunk < 1 || launch->config.spins ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : chunk;
   if (launch->config.rows) launch->chunk = whole_rows(launch, launch->chunk);
+  if (launch->abreast > 1) launch->chunk = whole_ranks(launch, launch->chunk);
   launch->chunk = (launch->chunk + launch->cluster - 1) / launch->cluster * launch->cluster;
 }
 
@@ -321,6 +342,7 @@ int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **out) {
   launch->stepped = true;
   atomic_store(&launch->next_cta, launch->ctas);                             /* the caller gives them out */
   launch->config.suspends = launch->config.looped = launch->config.rows = 0; /* nothing waits within a call */
+  launch->abreast = 1;
   launch->workers = 1;
   pe_lock();
   bool begun = begin(launch);

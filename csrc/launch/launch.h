@@ -2,6 +2,7 @@
 #ifndef PTXEMU_LAUNCH_H
 #define PTXEMU_LAUNCH_H
 #include <pthread.h>
+#include "arena.h"
 #include "internal.h"
 #include "observer.h"
 #include "output.h"
@@ -26,6 +27,7 @@ struct pe_launch {
   uint32_t cluster;        /* CTAs of one; they are run together */
   uint32_t cluster_shift;  /* log2 of the bytes from the shared window of one of its CTAs to the next */
   uint32_t threads, warps; /* of a CTA */
+  uint32_t abreast;        /* CTAs whose warps lie one after another in a place, for one call of the code */
   uint64_t ctas, chunk, gridid;
   _Atomic uint32_t workers; /* that run the launch */
   uint32_t running;         /* of them, not finished; guarded by pe_lock, as the next four are */
@@ -70,9 +72,9 @@ static inline bool pe_launch_has_fibers(const pe_launch *launch) {
   return launch->config.suspends && !launch->config.looped;
 }
 
-/* How many warps of a CTA have a local window each: warps that run one after another share one. */
+/* How many warps of a place have a local window each: warps that run one after another share one. */
 static inline uint32_t pe_launch_windows_of_warps(const pe_launch *launch) {
-  return launch->config.suspends || launch->stepped ? launch->warps : 1;
+  return launch->config.suspends || launch->stepped ? launch->warps * launch->abreast : 1;
 }
 
 /* Tell the observer that lanes arrive at a barrier. */
@@ -94,9 +96,15 @@ struct pe_su_context *pe_launch_surfaces(const pe_warp *w);
 int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **launch);
 void pe_launch_close(pe_launch *launch);
 
-/* Shared memory of all CTAs of a cluster, which is one window. */
+/* Bytes from the shared memory of a CTA to that of the next one abreast. */
+static inline uint64_t pe_launch_shared_stride(const pe_launch *launch) {
+  return pe_round_up(launch->config.static_shared + launch->config.dynamic_shared, PE_WINDOW_ALIGNMENT);
+}
+
+/* Shared memory of all CTAs of a cluster, or abreast, which is one window. */
 static inline uint64_t pe_launch_shared(const pe_launch *launch) {
   uint64_t size = launch->config.static_shared + launch->config.dynamic_shared;
+  if (launch->abreast > 1) return launch->abreast * pe_launch_shared_stride(launch);
   return size && launch->cluster > 1 ? (uint64_t)launch->cluster << launch->cluster_shift : size;
 }
 

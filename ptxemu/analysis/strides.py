@@ -11,9 +11,10 @@ from ptxemu.analysis.trips import Makers, constant_step, makers, sources, steps
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Graph, Phi, registers
-from ptxemu.ir.ops import Op, Operand
+from ptxemu.ir.ops import Op, Operand, SReg
 
 SPACES = {"global", "generic"}
+GRID = SReg("nctaid.x")
 
 
 def strided(graph: Graph, uniformity: Uniformity) -> list[Loop]:
@@ -27,6 +28,17 @@ def strided(graph: Graph, uniformity: Uniformity) -> list[Loop]:
             if any(_strides(uniformity, op, loop, made) for block in loop.blocks for op in block.ops):
                 found.append(loop)
     return found
+
+
+def by_grid(graph: Graph, loop: Loop) -> bool:
+    """Whether threads go on by the number of all threads of the grid in such a loop, so that blocks that follow each other read
+    places that do."""
+    made, everything = makers(loop.blocks), makers(graph.blocks)
+    for phi in loop.header.phis:
+        found, _ = sources(steps(phi, loop.latches, made)[1], everything)
+        if any(isinstance(maker, Op) and GRID in maker.srcs for maker in found):
+            return True
+    return False
 
 
 def bases_of(uniformity: Uniformity, loop: Loop) -> set[Operand]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ptxemu.analysis.brief import is_brief
 from ptxemu.analysis.grouped import Grouped
 from ptxemu.analysis.rows import along_rows
+from ptxemu.analysis.strides import by_grid
 from ptxemu.analysis.survivors import Survivors
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.device.code import Facts
@@ -26,6 +27,7 @@ from ptxemu.lower.core.denormals import all_flush
 from ptxemu.lower.core.layout import KernelLayout, ModuleLayout
 from ptxemu.lower.core.line_info import LineInfo
 from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.functions.abreast import AbreastBuilder
 from ptxemu.lower.functions.function import build as build_function
 from ptxemu.lower.functions.independent import build as build_independent
 from ptxemu.lower.functions.looped import LoopedBuilder, survivors_of
@@ -91,7 +93,7 @@ class Scheme(Struct, frozen=True):
     """How the functions of a kernel are built, of which it is the first itself.
 
     ``cost``: of the best code; ``shapes``: the uniformity of each; ``survivors``: what outlives the turns of warps, where one
-    call runs all those of a block, and with ``rows`` those of blocks side by side.
+    call runs all those of a block, and with ``rows`` or ``abreast`` those of several.
     """
 
     threaded: bool
@@ -100,6 +102,7 @@ class Scheme(Struct, frozen=True):
     shapes: list[Uniformity]
     survivors: Survivors | None
     rows: bool
+    abreast: bool
 
 
 def lower_bodies(
@@ -164,7 +167,9 @@ def _scheme(bodies: Bodies, options: Options, threaded: bool | None, after: Hook
     survivors = None if chosen or independent else survivors_of(graphs, shapes[0], target, together)
     alone = survivors is not None and not survivors.block_of
     rows = alone and not together and along_rows(graphs[0], shapes[0])
-    return Scheme(chosen, independent, cost, shapes, survivors, rows)
+    loops = survivors.loops.values() if survivors is not None and not observed else ()
+    abreast = any(by_grid(graphs[0], loop) for loop in loops)
+    return Scheme(chosen, independent, cost, shapes, survivors, rows, abreast)
 
 
 def _unit(bodies: Bodies, options: Options, symbols: Sequence[str], scheme: Scheme, beside: Unit | None) -> Unit:
@@ -191,7 +196,7 @@ def _build(bodies: Bodies, scheme: Scheme, number: int, layout: KernelLayout, un
     if unit.lines is not None:
         unit.lines.begin(symbol, plain_name(function.name), next(function.ops, None))
     if scheme.survivors is not None and number == 0:
-        builder = RowsBuilder if scheme.rows else LoopedBuilder
+        builder = RowsBuilder if scheme.rows else AbreastBuilder if scheme.abreast else LoopedBuilder
         unit.definitions.append(builder(graph, uniformity, layout, unit, scheme.survivors).run(symbol))
     else:
         BUILDERS[scheme.threaded, scheme.independent and number == 0](graph, uniformity, layout, unit, symbol)
@@ -210,6 +215,7 @@ def _facts(bodies: Bodies, scheme: Scheme, layouts: Sequence[KernelLayout], unit
         suspends=suspends,
         looped=scheme.survivors is not None,
         rows=scheme.rows,
+        abreast=scheme.abreast,
         spins=any(graph.spins for graph in bodies.graphs),
         calls=bool(others),
         daz=unit.daz,

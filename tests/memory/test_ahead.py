@@ -15,7 +15,7 @@ LOOP = "L: ld.global.u32 %r1, [%rd1]; add.u64 %rd1, %rd1, 128; setp.ne.u32 %p1, 
 FAR = LOOP.replace("128", "512")
 
 STRIDES = """
-mov.u32 %r4, %nctaid.x; mul.wide.u32 %rd5, %r4, 128; mov.u32 %r5, 0;
+mov.u32 %r4, %ntid.x; mul.wide.u32 %rd5, %r4, 128; mov.u32 %r5, 0;
 L: ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4]; add.u64 %rd1, %rd1, %rd5; add.u32 %r5, %r5, %r2;
 setp.lt.u32 %p1, %r5, %r1; @%p1 bra L;"""
 MANY = STRIDES.replace(
@@ -23,13 +23,15 @@ MANY = STRIDES.replace(
 ).replace("setp", "add.u64 %rd6, %rd6, %rd5; sub.u64 %rd7, %rd7, %rd5; add.u32 %r5, %r5, %r6; add.u32 %r5, %r5, %r7; setp")
 """Three arrays, so that enough is under way."""
 TOGETHER = STRIDES.replace("L:", "L: bar.sync 0;")
+ABREAST = STRIDES.replace("%ntid.x", "%nctaid.x")
 
 
 @pytest.mark.parametrize(
-    ("body", "count"), [(f"{ONCE} bar.sync 0;", 2), (ONCE, 0), (LOOP, 0), (FAR, 2), (STRIDES, 2), (MANY, 0), (TOGETHER, 2)]
+    ("body", "count"),
+    [(f"{ONCE} bar.sync 0;", 2), (ONCE, 0), (LOOP, 0), (FAR, 2), (STRIDES, 2), (MANY, 0), (TOGETHER, 2), (ABREAST, 0)],
 )
 def test_code(body: str, count: int) -> None:
-    """Two lines for two loads off one base, none where warps go along rows anyway."""
+    """Two lines for two loads off one base, none where warps go along rows anyway, or several blocks abreast through pieces."""
     text = str(compile.emit(compile.front(kernel(GLOBAL_INDEX + AT + body)), "k", compile.Options(), "llvm"))
     assert text.count("call void @llvm.prefetch") == count
 

@@ -108,6 +108,7 @@ class LoopedContext(Context):
     """``%w`` is the warp whose turn it is; what all warps of the CTA have in common is read once, from the first."""
 
     any_warp = "%first"
+    own_fields = OF_A_WARP
 
     def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         super().__init__(uniformity, layout, unit)
@@ -145,7 +146,7 @@ class LoopedContext(Context):
         self._fields[name] = value
 
     def field(self, name: str) -> str:
-        if name in self._fields or name in OF_A_WARP:
+        if name in self._fields or name in self.own_fields:
             return super().field(name)
         offset, kind = self.layout.warp_field(name)
         pointer, value = self.fresh("p"), f"%cta.{name.replace('[', '.').replace(']', '')}"
@@ -364,6 +365,8 @@ class LoopedBuilder(FunctionBuilder):
         ctx.start("next")
         stride = ctx.scalar.cast("zext", "i32", ctx.field("warp_stride"), "i64")
         ctx.stmt(f"%following = getelementptr i8, ptr %w, i64 {stride}")
+        if self.resumed:
+            ctx.stmt("%number.next = add i32 %number, 1")
         ctx.stmt("%round.over = icmp eq ptr %following, %end")
 
     def _assemble(self, symbol: str) -> str:
@@ -406,17 +409,18 @@ class LoopedBuilder(FunctionBuilder):
 
     def _turn(self) -> list[str]:
         """Whose turn it is."""
-        rounds = f", [ %first, %{self.round_end} ]" if self.resumed else ""
-        return [f"  %w = phi ptr [ %first, %entry ], [ %following, %next ]{rounds}"]
+        if not self.resumed:
+            return ["  %w = phi ptr [ %first, %entry ], [ %following, %next ]"]
+        return [
+            f"  %w = phi ptr [ %first, %entry ], [ %following, %next ], [ %first, %{self.round_end} ]",
+            f"  %number = phi i32 [ 0, %entry ], [ %number.next, %next ], [ 0, %{self.round_end} ]",
+        ]
 
     def _place(self) -> list[str]:
         """The warp's record, and where it is."""
         if not self.resumed:
             return []
-        offset, _ = self.ctx.layout.warp_field("warpid")
         return [
-            f"  %number.at = getelementptr i8, ptr %w, i64 {offset}",
-            "  %number = load i32, ptr %number.at, align 4, !invariant.load !2",
             "  %place = getelementptr i32, ptr %places, i32 %number",
             f"  %record = getelementptr [{self._record_bytes()} x i8], ptr %records, i32 %number",
         ]

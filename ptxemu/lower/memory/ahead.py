@@ -1,4 +1,4 @@
-"""Prefetching for the next CTA, and for later trips of a loop with strides.
+"""Prefetching for the next CTA, and for later trips of a loop with strides through which CTAs do not go abreast.
 
 A CTA of 32x8 threads goes through a piece of each of eight rows, one of 16x16 through shorter ones of 16 rows, and the next CTA
 through the pieces to the right of them.  Such pieces are too short for the processor to see a stream in any row.  So each warp

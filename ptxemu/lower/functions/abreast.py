@@ -1,0 +1,41 @@
+"""Kernels as one function for all warps of several CTAs abreast, whose warps follow each other in memory.
+
+A loop in which threads go on by the number of all threads of the grid reads, in each trip of a CTA, a piece that lies before
+that of the next CTA.  Such pieces of all these CTAs together are long enough for the processor to see streams in them, of
+which a turn of each warp has several.  Everything else is as in one CTA: a warp comes to its barriers by turns, and is never
+before the others of its own CTA.
+"""
+
+from __future__ import annotations
+
+from ptxemu.analysis.survivors import Survivors
+from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir.graph import Graph
+from ptxemu.lower.core.layout import KernelLayout
+from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.functions.looped import OF_A_WARP, LoopedBuilder, LoopedContext
+
+OF_A_CTA = {"ctaid[0]", "ctaid[1]", "ctaid[2]", "shared_base", "cluster_base"}  # fields that differ between these CTAs
+
+
+class AbreastContext(LoopedContext):
+    """What all warps have in common is what these CTAs have."""
+
+    own_fields = OF_A_WARP | OF_A_CTA
+
+
+class AbreastBuilder(LoopedBuilder):
+    """The warps of a CTA have their turns before those of the next one."""
+
+    def __init__(self, graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, survivors: Survivors) -> None:
+        super().__init__(graph, uniformity, layout, unit, survivors)
+        self.asking = []  # for nothing: the processor does it, and sees no streams where it is asked for more
+
+    def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> AbreastContext:
+        return AbreastContext(uniformity, layout, unit)
+
+    def _bounds(self, warps: str, stride: str) -> list[str]:
+        head = self.ctx.head
+        known = len(head)
+        ctas = self.ctx.field("ctas")
+        return [*head[known:], f"  %warps.abreast = mul i32 {warps}, {ctas}", *super()._bounds("%warps.abreast", stride)]
