@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -90,13 +91,15 @@ def test_lanes_that_are_off(name: str, space: str) -> None:
     np.testing.assert_array_equal(launch(name, "u32", space, guard), expected(name, "u32", np.arange(32) & 5 == 4))
 
 
+@pytest.mark.parametrize("space", ["shared", "global"])
 @pytest.mark.parametrize("kind", SIZES)
 @pytest.mark.parametrize("name", ["second", "third", "reversed", "first of 32"])
-def test_lanes_that_are_off_without_masks(name: str, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_places_without_masks(name: str, kind: str, space: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Elements that no lane writes stay as they are; those of all lanes side by side, too."""
     without_avx512(monkeypatch, tmp_path)
+    np.testing.assert_array_equal(launch(name, kind, space), expected(name, kind, np.full(32, True)))
     guard = "and.b32 %r8, %r1, 5; setp.eq.u32 %p1, %r8, 4; @%p1"
-    np.testing.assert_array_equal(launch(name, kind, "shared", guard), expected(name, kind, np.arange(32) & 5 == 4))
+    np.testing.assert_array_equal(launch(name, kind, space, guard), expected(name, kind, np.arange(32) & 5 == 4))
 
 
 @pytest.mark.parametrize("kind", SIZES)
@@ -114,11 +117,15 @@ def test_distant_places_without_gathers(kind: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_none_is_scattered() -> None:
-    """On a CPU with cheap masks; on others all are."""
+    """On a CPU with cheap masks; on others, where all lanes are on, their places are stored one by one."""
     declarations = f".shared .align 16 .b8 words[{ELEMENTS * 4}];\n"
     module = compile.front(kernel(body("pairs", "u32", "global"), declarations=declarations))
     assert "masked.store.v64i32" in str(compile.emit(module, "k", compile.Options(cpu="x86-64-v4"), "llvm"))
-    assert "masked.store" not in str(compile.emit(module, "k", compile.Options(cpu="x86-64-v3"), "llvm"))
+    code = str(compile.emit(module, "k", compile.Options(cpu="x86-64-v3"), "llvm"))
+    assert "masked.store" not in code
+    assert set(re.findall(r"getelementptr i8, ptr %\w+, i64 (\d+)\n *store i32", code)) >= {
+        str(4 * at) for at in places("pairs") if at
+    }
 
 
 @pytest.mark.parametrize("name", ["third", "fourth", "fourth from the end"])

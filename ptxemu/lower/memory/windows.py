@@ -68,9 +68,10 @@ def _are_distinct(shape: Shape) -> bool:
 
 def can_store_all(ctx: Context, found: Access, step: int) -> bool:
     """The same of a longer window outside of shared memory, if all lanes store."""
-    if found.shape is None or found.space in ("shared", "local") or found.strong or step > 8 or not ctx.target.avx512:
+    if found.shape is None or found.space in ("shared", "local") or found.strong or step > 8:
         return False
-    return _is_within(found.shape, step, min(LONGEST_WHOLE * step, LONGEST_BYTES)) and _are_distinct(found.shape)
+    longest = min(LONGEST_WHOLE * step, LONGEST_BYTES) if ctx.target.avx512 else LONGEST_WHOLE * step
+    return _is_within(found.shape, step, longest) and _are_distinct(found.shape)
 
 
 def load(ctx: Context, found: Access, bits: str, step: int) -> str:
@@ -155,8 +156,15 @@ def store(ctx: Context, found: Sequence[Access], bits: str, step: int, values: S
 
 
 def store_all(ctx: Context, found: Access, bits: str, step: int, value: str) -> None:
-    """Store an element of each lane, where all are on."""
+    """Store an element of each lane, where all are on: one by one where the CPU has no masks, as what lies between may change."""
     (places,), low = _places([found], step)
+    if not ctx.target.avx512:
+        start = host_pointer(ctx, found, low)
+        for lane, place in enumerate(places):
+            element = ctx.inst(f"extractelement <{LANES} x {bits}> {value}, i64 {lane}")
+            pointer = ctx.inst(f"getelementptr i8, ptr {start}, i64 {place * step}")
+            ctx.stmt(f"store {bits} {element}, ptr {pointer}, align {step}")
+        return
 
     def mask(width: int) -> str:
         return vector_literal("i1", [place in places for place in range(width)])
