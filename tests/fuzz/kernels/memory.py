@@ -125,10 +125,10 @@ def walk(w: Writer, scope: Scope, depth: int) -> None:
     w.emit(f"sub.s32 %c{number}, %c{number}, 1; setp.gt.s32 %p{number}, %c{number}, 0; @%p{number} bra walk{number};")
 
 
-@statement(3, in_kernels)
+@statement(5, in_kernels)
 def strides(w: Writer, scope: Scope, depth: int) -> None:
     """All threads go through the input together, each by the number of those in a row of the grid."""
-    number, most = w.fresh(), w.random.randrange(1, 20)
+    number, most = w.fresh(), w.random.choice([1, 3, 9, 12, 19])
     w.emit(f"mov.u32 %x0, %ntid.x; mov.u32 %x1, %nctaid.x; mul.lo.u32 %n{number}, %x0, %x1;")
     w.emit(f"mov.u32 %m{number}, {w.pick('%t0', '%t1')};")
     w.emit(f"mad.lo.u32 %c{number}, %n{number}, {most}, {w.random.randrange(50)}; min.u32 %c{number}, %c{number}, 4000;")
@@ -138,6 +138,8 @@ def strides(w: Writer, scope: Scope, depth: int) -> None:
         register = w.register()
         w.emit(f"ld.global.u32 %x2, [{address(w, '%in', f'%m{number}', 4)}];")
         w.emit(f"{w.guard(0.2)}xor.b32 {register}, {register}, %x2;")
+    for _ in range(w.random.randrange(0, 3)):
+        local(w, Scope(False), depth)  # of a warp that gives way to others, which have their own
     w.statements(w.random.randrange(0, 3), Scope(False), depth + 2)
     w.emit(f"add.u32 %m{number}, %m{number}, %n{number}; bra stride{number};")
     w.label(f"past{number}")
