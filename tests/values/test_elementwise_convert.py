@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from ptxemu.driver import compile
 from tests.support.elementwise_oracle import (
     BF16,
     F16,
@@ -28,6 +29,7 @@ from tests.support.elementwise_oracle import (
     signed,
     unsigned,
 )
+from tests.support.kernel_tools import GLOBAL_INDEX, kernel
 from tests.values.elementwise_harness import check, run
 
 INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
@@ -258,6 +260,18 @@ def test_pack() -> None:
         else:
             want = [unsigned(int(z) << 2 * bits, 32) | x for x, z in zip(pairs_, c, strict=True)]
             check(f"cvt.pack.sat.{kind}.s32.b32", want, a, b, c)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize(("kind", "register"), [("f32", "%f1"), ("f64", "%d1")])
+def test_floats_become_words_in_vectors(kind: str, register: str, cpu: str) -> None:
+    """And bytes, which are made of them; not lane by lane."""
+    loaded = f"ld.param.u64 %rd1, [out]; mad.wide.u32 %rd1, %r0, 8, %rd1; ld.global.{kind} {register}, [%rd1];"
+    made = "".join(f"cvt.rzi.{to}.{kind} %r{at}, {register};" for at, to in enumerate(("s32", "u32", "s8", "u16"), 1))
+    stored = "".join(f"st.global.u32 [%rd1], %r{at};" for at in range(1, 5))
+    code = str(compile.emit(compile.front(kernel(GLOBAL_INDEX + loaded + made + stored)), "k", compile.Options(cpu=cpu), "asm"))
+    assert "cvtt" in code
+    assert "2si" not in code
 
 
 def test_formats_of_the_oracle() -> None:

@@ -135,14 +135,27 @@ def _to_integer(e: Emitter, t: str, x: str, target: ScalarType) -> str:
     if target.bits == 64:
         return _to_long(e, t, x, target)
     if target.bits == 32:
-        return e.intrinsic("fptosi.sat" if target.is_signed else "fptoui.sat", t, x, ret=target.llvm)
+        return _to_word(e, t, x, target)
     word = ScalarType("s32", "s", 32, "i32")
-    clamped = clamp_integer(e, e.intrinsic("fptosi.sat", t, x, ret="i32"), word, *_range(target))
+    clamped = clamp_integer(e, _to_word(e, t, x, word), word, *_range(target))
     return e.cast("trunc", "i32", clamped, target.llvm)
 
 
+def _to_word(e: Emitter, t: str, x: str, target: ScalarType) -> str:
+    """NaN gives 0 or, from f64, anything. Of vectors the saturating intrinsic would be scalar code."""
+    if not e.lanes:
+        return e.intrinsic("fptosi.sat" if target.is_signed else "fptoui.sat", t, x, ret=target.llvm)
+    low, high = _range(target)
+    literal = e.f64 if t == "double" else e.f32
+    least = literal(float(low))
+    bounded = e.select(e.fcmp("ogt", t, x, least), t, x, least)
+    y = e.cast("fptosi" if target.is_signed else "fptoui", t, bounded, "i32")
+    y = e.select(e.fcmp("oge", t, x, literal(float(high + 1))), "i32", e.int(32, high), y)
+    return e.select(is_nan(e, t, x), "i32", e.int(32, 0), y) if low and t == "float" else y
+
+
 def _to_long(e: Emitter, t: str, x: str, target: ScalarType) -> str:
-    """The saturating intrinsic would be scalar code even where the processor converts vectors to 64-bit integers."""
+    """As of vectors of words, where the processor converts vectors to 64-bit integers, too."""
     low, high = _range(target)
     literal = e.f64 if t == "double" else e.f32
     y = e.cast("fptosi" if target.is_signed else "fptoui", t, x, "i64")
