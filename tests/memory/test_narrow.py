@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import ptxemu
 from ptxemu.driver import compile
 from tests.support.kernel_tools import GLOBAL_INDEX, kernel
+from tests.support.processors import without_avx512
 
 THREADS = 128
 PAGE = 4096
@@ -39,7 +43,9 @@ def launch(program: str, data: np.ndarray, places: np.ndarray, on: np.ndarray, c
 KINDS = {"u8": np.uint8, "s8": np.int8, "u16": np.uint16, "s16": np.int16}
 
 
-@pytest.mark.parametrize("check", ["", "memory", "race", "init"])
+@pytest.mark.parametrize(
+    ("check", "avx512"), [("", True), ("memory", True), ("race", True), ("init", True), ("", False), ("init", False)]
+)
 @pytest.mark.parametrize("chosen", ["all", "some", "none"])
 @pytest.mark.parametrize(
     ("kind", "offsets"),
@@ -48,7 +54,11 @@ KINDS = {"u8": np.uint8, "s8": np.int8, "u16": np.uint16, "s16": np.int16}
         ("u16", (0, 2)), ("s16", (2, 0, 6, 4)), ("u16", (-2, 0)),
     ],
 )  # fmt: skip
-def test_values(kind: str, offsets: tuple[int, ...], chosen: str, check: str) -> None:
+def test_values(
+    kind: str, offsets: tuple[int, ...], chosen: str, check: str, avx512: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if not avx512:
+        without_avx512(monkeypatch, tmp_path)
     random, size = np.random.default_rng(len(offsets)), KINDS[kind]().itemsize
     data = random.integers(0, 256, 3 * PAGE, dtype=np.uint8)
     places = random.integers(-min(offsets) // size, (len(data) - max(offsets)) // size, THREADS) * size
@@ -60,11 +70,12 @@ def test_values(kind: str, offsets: tuple[int, ...], chosen: str, check: str) ->
     np.testing.assert_array_equal(found.view(np.int32), np.where(on, wanted, 0).astype(np.int32))
 
 
-def gathers_words(program: str) -> bool:
-    code = str(compile.emit(compile.front(program), "k", compile.Options(cpu="x86-64-v4"), "llvm"))
-    return "call <32 x i32> @llvm.masked.gather" in code
+def gathers_words(program: str, cpu: str) -> bool:
+    code = str(compile.emit(compile.front(program), "k", compile.Options(cpu=cpu), "llvm"))
+    return bool(re.search(r"call (<32 x i32> @llvm.masked.gather|(fastcc )?void @lanes.gather.32)", code))
 
 
+@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize(
     ("program", "together"),
     [
@@ -76,8 +87,8 @@ def gathers_words(program: str) -> bool:
         (text((0, 1, 2, 3), nc=".nc", between="bar.sync 0;"), False),
     ],
 )
-def test_what_is_gathered_together(program: str, together: bool) -> None:
-    assert gathers_words(program) == together
+def test_what_is_gathered_together(program: str, together: bool, cpu: str) -> None:
+    assert gathers_words(program, cpu) == together
 
 
 def test_stores_between_are_seen_by_loads_that_follow() -> None:

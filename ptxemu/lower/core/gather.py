@@ -34,8 +34,10 @@ def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, s
 
 
 def gather_unaligned(ctx: Context, bits: str, addresses: str, mask: str) -> str:
-    """One integer of every active lane from host addresses, whatever their alignment; zero in the other lanes. For targets that
-    gather elements of that size."""
+    """One integer of every active lane from host addresses, whatever their alignment; zero in the other lanes, of which there are
+    none on targets that do not gather elements of that size."""
+    if not ctx.target.gathers(int(bits[1:])):
+        return _loaded(ctx, bits, ctx.in_memory("i64", addresses), "0", mask)
     return _gathered(ctx, bits, LANES, _pointers(ctx, addresses, 0), mask, align=1)
 
 
@@ -234,8 +236,8 @@ def beyond(ctx: Context, kind: str, offsets: str, limit: str, shift: int) -> str
 
 
 def _loaded(ctx: Context, bits: str, addresses: str, plus: str, mask: str) -> str:
-    """The same as :func:`gather_stored`, by code of the target: all lanes are on as a rule, and a vector that is stored whole is
-    there to be loaded."""
+    """The same as :func:`gather_stored`, by code of the target: all lanes are on as a rule, which may load from any place, and a
+    vector that is stored whole is there to be loaded."""
     whole = f"<{LANES} x {bits}>"
     out, helper = ctx.temporary(whole), _load_helper(ctx, bits)
     ctx.stmt(f"call void @{helper}(ptr {addresses}, i64 {plus}, i{LANES} {ctx.bits_of(mask)}, ptr {out})")
@@ -255,7 +257,7 @@ def _load_helper(ctx: Context, bits: str) -> str:
                 f"  %address.{lane} = load i64, ptr %from.{lane}, align 8",
                 f"  %sum.{lane} = add i64 %address.{lane}, %plus",
                 f"  %place.{lane} = inttoptr i64 %sum.{lane} to ptr",
-                f"  %word.{lane} = load {bits}, ptr %place.{lane}, align {int(bits[1:]) // 8}",
+                f"  %word.{lane} = load {bits}, ptr %place.{lane}, align 1",
                 f"  %value.{lane} = insertelement {whole} {value}, {bits} %word.{lane}, i64 {lane}",
             ]
             value = f"%value.{lane}"

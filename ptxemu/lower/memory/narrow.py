@@ -1,5 +1,5 @@
 """Loads of bytes and halves that lie in one word of each lane, wherever the lanes are, as of the colours of a pixel that is found
-by its index. Processors gather words, so the first of them gathers those for all.
+by its index. Processors gather words, or load them lane by lane in the same time as bytes, so the first of them does so for all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.gather import gather_unaligned
 from ptxemu.lower.core.known import Neighbours
 from ptxemu.lower.core.telling import untold_range
-from ptxemu.lower.memory import together
+from ptxemu.lower.memory import patterns, together
 from ptxemu.lower.memory.neighbours import WORD, WORD_BYTES, addresses_of, unreadable
 
 SIZES = (1, 2)
@@ -24,7 +24,7 @@ FEWEST = 2
 def loads_of(ctx: Context, off_one_base: Iterable[together.Loads]) -> dict[Op, Neighbours]:
     """Those among some loads, each of which asks :func:`load`."""
     found: dict[Op, Neighbours] = {}
-    for loads in off_one_base if ctx.target.gathers(8 * WORD_BYTES) else ():
+    for loads in off_one_base:
         for size in SIZES:
             own = {offset: op for offset, op in loads.items() if op.access.bytes == size and _is_anywhere(ctx, op)}
             for group in _in_words(own, size):
@@ -71,7 +71,10 @@ def _part(ctx: Context, word: str, offset: int, size: int) -> str:
 
 def _may_load(ctx: Context, found: Access, addresses: str) -> str:
     """i1: the words of all lanes that are on are in memory, and in one page: they can be read if their first bytes can. Where
-    accesses are told, nobody need be told of these."""
+    accesses are told, nobody need be told of these. Without gathers, all lanes are on."""
     wrong = unreadable(ctx, addresses, found.size, WORD_BYTES, untold_range(ctx, found.op))
+    if not ctx.target.gathers(8 * WORD_BYTES):
+        readable = ctx.scalar.icmp("eq", f"i{LANES}", wrong, "0")
+        return ctx.scalar.bin("and", "i1", patterns.full(ctx, found.mask), readable)
     wrong = ctx.scalar.bin("and", f"i{LANES}", wrong, ctx.bits_of(found.mask))
     return ctx.scalar.icmp("eq", f"i{LANES}", wrong, "0")
