@@ -365,8 +365,6 @@ class LoopedBuilder(FunctionBuilder):
         ctx.start("next")
         stride = ctx.scalar.cast("zext", "i32", ctx.field("warp_stride"), "i64")
         ctx.stmt(f"%following = getelementptr i8, ptr %w, i64 {stride}")
-        if self.resumed:
-            ctx.stmt("%number.next = add i32 %number, 1")
         ctx.stmt("%round.over = icmp eq ptr %following, %end")
 
     def _assemble(self, symbol: str) -> str:
@@ -409,18 +407,17 @@ class LoopedBuilder(FunctionBuilder):
 
     def _turn(self) -> list[str]:
         """Whose turn it is."""
-        if not self.resumed:
-            return ["  %w = phi ptr [ %first, %entry ], [ %following, %next ]"]
-        return [
-            f"  %w = phi ptr [ %first, %entry ], [ %following, %next ], [ %first, %{self.round_end} ]",
-            f"  %number = phi i32 [ 0, %entry ], [ %number.next, %next ], [ 0, %{self.round_end} ]",
-        ]
+        rounds = f", [ %first, %{self.round_end} ]" if self.resumed else ""
+        return [f"  %w = phi ptr [ %first, %entry ], [ %following, %next ]{rounds}"]
 
     def _place(self) -> list[str]:
         """The warp's record, and where it is."""
         if not self.resumed:
             return []
+        offset, _ = self.ctx.layout.warp_field("number")
         return [
+            f"  %number.at = getelementptr i8, ptr %w, i64 {offset}",
+            "  %number = load i32, ptr %number.at, align 4, !invariant.load !2",
             "  %place = getelementptr i32, ptr %places, i32 %number",
             f"  %record = getelementptr [{self._record_bytes()} x i8], ptr %records, i32 %number",
         ]
