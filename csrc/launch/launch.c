@@ -117,10 +117,11 @@ static uint64_t whole_rows(const pe_launch *launch, uint64_t chunk) {
   return enough && row <= MAX_ROW ? (chunk + row - 1) / row * row : chunk;
 }
 
-/* CTAs abreast are best taken together, if there are enough of them. */
+/* CTAs abreast are best taken together, as far as there are several such ranks for each of some workers. */
 static uint64_t whole_ranks(const pe_launch *launch, uint64_t chunk) {
-  bool enough = launch->ctas / launch->abreast >= (uint64_t)launch->workers * RANKS_PER_WORKER;
-  return enough ? (chunk + launch->abreast - 1) / launch->abreast * launch->abreast : chunk;
+  uint64_t rank = launch->abreast, ranks = launch->workers > 1 ? (uint64_t)launch->workers * RANKS_PER_WORKER : 1;
+  if (rank > launch->ctas / ranks) rank = launch->ctas / ranks;
+  return rank > 1 ? (chunk + rank - 1) / rank * rank : chunk;
 }
 
 static void choose_chunk(pe_launch *launch) {

@@ -40,7 +40,7 @@ def facts(body: str, observed: Observed = "", declarations: str = "") -> Facts:
 
 
 def launch(
-    source: str, grid: int, block: int, data: np.ndarray, results: int, workers: int = 2, shared: int = 0
+    source: str, grid: int, block: int, data: np.ndarray, results: int, workers: int = 1, shared: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """What is in the data and in the results afterwards."""
     device = ptxemu.Device(memory="64 MiB", workers=workers)
@@ -98,7 +98,7 @@ TURNS = TRIP.format(work="atom.global.add.u32 %r14, [%rd5], 1; st.global.u32 [%r
 def test_turns_of_warps(block: int, shared: int, together: int) -> None:
     """Each takes eight trips; the blocks that run together have no more warps than one may have, and no more shared memory."""
     grid, trips, warps = 2 * together, 16, block // 32
-    order, _ = launch(text(TURNS), grid, block, np.zeros(grid * block * trips, np.uint32), 1, workers=1, shared=shared)
+    order, _ = launch(text(TURNS), grid, block, np.zeros(grid * block * trips, np.uint32), 1, shared=shared)
     tickets = order.reshape(trips // 8, 8, 2, together, warps, 32).transpose(2, 0, 3, 4, 1, 5)
     np.testing.assert_array_equal(tickets.ravel(), np.arange(order.size))
 
@@ -117,13 +117,14 @@ GIVEN = ".extern .shared .align 4 .b8 words[];\n"
 
 
 @pytest.mark.parametrize("declarations", [FIXED, GIVEN])
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("grid", [13, 70])
 @pytest.mark.parametrize("block", [31, 32, 96, 256, 1024])
-def test_shared_memory_is_that_of_the_block(block: int, declarations: str) -> None:
-    grid = 13
+def test_shared_memory_is_that_of_the_block(block: int, grid: int, declarations: str, workers: int) -> None:
     threads, body = grid * block, SUM + EXCHANGE + PUT
     assert facts(body, declarations=declarations).abreast
     data = np.random.default_rng(block).integers(0, 2**20, threads * 11 + block * 2 + 5, np.uint32)
-    _, out = launch(text(body, declarations), grid, block, data, threads, shared=0 if declarations is FIXED else 4 * block)
+    _, out = launch(text(body, declarations), grid, block, data, threads, workers, 0 if declarations is FIXED else 4 * block)
     expected = sums(data, threads).reshape(grid, block)[:, ::-1] + 1000 * np.arange(grid, dtype=np.uint32)[:, None]
     np.testing.assert_array_equal(out.reshape(grid, block), expected)
 
@@ -183,7 +184,7 @@ def test_faults_name_the_block(how: str) -> None:
     what = {"trap": "trap;", "address": "ld.global.u32 %r5, [%rd1+1];", "shared": "ld.shared.u32 %r5, [%r10+65536];"}[how]
     body = SUM + f"setp.ne.u32 %p2, %r0, 235; @%p2 bra OVER; {what} OVER:" + PUT
     with pytest.raises(ptxemu.Fault, match=re.escape("(43,0,0)")) as found:
-        launch(text(body), 6, 64, np.ones(2000, np.uint32), 384, workers=1)
+        launch(text(body), 6, 64, np.ones(2000, np.uint32), 384)
     assert found.value.details.block == (3, 0, 0)
 
 
@@ -192,6 +193,19 @@ def test_shared_memory_of_another_block_is_out_of_reach() -> None:
     body = SUM + "mov.u32 %r6, words; st.shared.u32 [%r6+4096], %r12;" + PUT
     with pytest.raises(ptxemu.Fault, match="shared"):
         launch(text(body, FIXED), 8, 64, np.ones(2000, np.uint32), 512)
+
+
+def test_shared_memory_of_the_cluster_is_that_of_the_block() -> None:
+    """Which is a cluster of its own."""
+    body = SUM + """
+    mov.u32 %r6, words; shl.b32 %r7, %r2, 2; add.u32 %r7, %r7, %r6; st.shared.u32 [%r7], %r12; bar.sync 0;
+    mapa.shared::cluster.u32 %r8, %r7, 0; ld.shared::cluster.u32 %r12, [%r8]; red.shared::cluster.add.u32 [%r8], 1;
+    ld.shared.u32 %r9, [%r7]; mad.lo.u32 %r12, %r9, 3, %r12;
+    """ + PUT  # fmt: skip
+    assert facts(body, declarations=FIXED).abreast
+    data = np.arange(1000, dtype=np.uint32)
+    _, out = launch(text(body, FIXED), 6, 64, data, 384)
+    np.testing.assert_array_equal(out, 4 * sums(data, 384) + 3)
 
 
 def test_a_loop_without_an_end_is_stopped() -> None:
