@@ -12,6 +12,9 @@ COMPILER := $(filter-out $(TABLES),$(shell find ptxemu -name '*.py'))
 
 C_FILES := $(wildcard csrc/*/*.[ch] cuda/*.[ch] cuda/*/*.[ch] ptxemu/include/*.h docs/examples/*.c)
 
+# Where this is set, each of the many interpreters that tests start would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test test-fast test-times check format docs generated bench fuzz sanitize test-clients clean
 
 run: $(READY)
