@@ -167,9 +167,15 @@ def _scheme(bodies: Bodies, options: Options, threaded: bool | None, after: Hook
     survivors = None if chosen or independent else survivors_of(graphs, shapes[0], target, together)
     alone = survivors is not None and not survivors.block_of
     rows = alone and not together and along_rows(graphs[0], shapes[0])
-    loops = survivors.loops.values() if survivors is not None and not observed else ()
-    abreast = any(by_grid(graphs[0], loop) for loop in loops)
+    abreast = survivors is not None and not observed and _is_abreast(bodies, survivors)
     return Scheme(chosen, independent, cost, shapes, survivors, rows, abreast)
+
+
+def _is_abreast(bodies: Bodies, survivors: Survivors) -> bool:
+    """Whether several blocks profit from having their turns together. They would have one tensor memory."""
+    if any(op.opcode == "tcgen05" for op in _ops(bodies)):
+        return False
+    return any(by_grid(bodies.graphs[0], loop) for loop in survivors.loops.values())
 
 
 def _unit(bodies: Bodies, options: Options, symbols: Sequence[str], scheme: Scheme, beside: Unit | None) -> Unit:

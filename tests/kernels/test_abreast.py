@@ -68,6 +68,12 @@ def test_whoever_observes_sees_one_block_at_a_time(observed: Observed) -> None:
     assert not facts(SUM + PUT, observed=observed).abreast
 
 
+def test_blocks_with_tensor_memory_come_one_after_another() -> None:
+    """There is one for all that a call runs."""
+    found = facts(SUM + "tcgen05.wait::ld.sync.aligned;" + PUT)
+    assert found.looped and not found.abreast
+
+
 def sums(data: np.ndarray, threads: int) -> np.ndarray:
     """Of each thread, in the order of its trips."""
     found = np.zeros(threads, np.uint32)
