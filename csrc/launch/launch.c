@@ -110,18 +110,20 @@ static void choose_workers(pe_launch *launch) {
   launch->workers = pe_pool_offer((uint32_t)wanted);
 }
 
+static uint64_t multiple_from(uint64_t least, uint64_t of) { return (least + of - 1) / of * of; }
+
 /* Code that goes along rows of CTAs is best given whole ones, if there are enough of them. */
 static uint64_t whole_rows(const pe_launch *launch, uint64_t chunk) {
   uint64_t row = launch->config.grid[0];
   bool enough = launch->ctas / row >= (uint64_t)launch->workers * ROWS_PER_WORKER;
-  return enough && row <= MAX_ROW ? (chunk + row - 1) / row * row : chunk;
+  return enough && row <= MAX_ROW ? multiple_from(chunk, row) : chunk;
 }
 
 /* CTAs abreast are best taken together, as far as there are several such ranks for each of some workers. */
 static uint64_t whole_ranks(const pe_launch *launch, uint64_t chunk) {
   uint64_t rank = launch->abreast, ranks = launch->workers > 1 ? (uint64_t)launch->workers * RANKS_PER_WORKER : 1;
   if (rank > launch->ctas / ranks) rank = launch->ctas / ranks;
-  return rank > 1 ? (chunk + rank - 1) / rank * rank : chunk;
+  return rank > 1 ? multiple_from(chunk, rank) : chunk;
 }
 
 static void choose_chunk(pe_launch *launch) {
@@ -129,7 +131,7 @@ static void choose_chunk(pe_launch *launch) {
   launch->chunk = chunk < 1 || launch->config.spins ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : chunk;
   if (launch->config.rows) launch->chunk = whole_rows(launch, launch->chunk);
   if (launch->abreast > 1) launch->chunk = whole_ranks(launch, launch->chunk);
-  launch->chunk = (launch->chunk + launch->cluster - 1) / launch->cluster * launch->cluster;
+  launch->chunk = multiple_from(launch->chunk, launch->cluster);
 }
 
 /* ---- device memory of a launch ---- */

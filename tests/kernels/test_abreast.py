@@ -40,7 +40,7 @@ def facts(body: str, observed: Observed = "", declarations: str = "") -> Facts:
 
 
 def launch(
-    source: str, grid: int, block: int, data: np.ndarray, results: int, workers: int = 1, shared: int = 0
+    source: str, grid: int | tuple[int, int, int], block: int, data: np.ndarray, results: int, workers: int = 1, shared: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """What is in the data and in the results afterwards."""
     device = ptxemu.Device(memory="64 MiB", workers=workers)
@@ -136,7 +136,7 @@ def test_shared_memory_is_that_of_the_block(block: int, grid: int, declarations:
 
 
 def test_generic_addresses_of_shared_memory() -> None:
-    """They are those of the block, also as an address that is stored, and in a space that must be found out."""
+    """They lead to that of the block, in a space that must be found out, too."""
     body = SUM + """
     mov.u32 %r6, words; cvt.u64.u32 %rd6, %r6; cvta.shared.u64 %rd6, %rd6; mul.wide.u32 %rd7, %r2, 4; add.u64 %rd6, %rd6, %rd7;
     st.u32 [%rd6], %r12; bar.sync 0; isspacep.shared %p2, %rd6; cvta.to.shared.u64 %rd8, %rd6; cvt.u32.u64 %r7, %rd8;
@@ -176,13 +176,11 @@ def test_blocks_of_a_grid_of_three_dimensions() -> None:
     body = """mov.u32 %r6, %ctaid.y; mov.u32 %r7, %ctaid.z; mad.lo.u32 %r8, %r7, 2, %r6; mad.lo.u32 %r8, %r8, 3, %r4;
     mad.lo.u32 %r0, %r8, %r3, %r2; mov.u32 %r12, %r8;""" + SUM + PUT  # fmt: skip
     data = np.arange(96 * 5, dtype=np.uint32)
-    device = ptxemu.Device(memory="64 MiB", workers=1)
-    out = device.to_device(np.zeros(prod(grid) * 32, np.uint32))
-    ptxemu.loads(text(body), device=device)["k"][grid, 32](data.size, device.to_device(data), out)
+    _, out = launch(text(body), grid, 32, data, prod(grid) * 32)
     expected = np.repeat(np.arange(18, dtype=np.uint32), 32).reshape(6, 96)
     for row in data.reshape(5, 96):
         expected = expected * np.uint32(3) + row
-    np.testing.assert_array_equal(out.copy_to_host().reshape(6, 96), expected)
+    np.testing.assert_array_equal(out.reshape(6, 96), expected)
 
 
 @pytest.mark.parametrize("how", ["trap", "address", "shared"])

@@ -72,9 +72,11 @@ def _part(ctx: Context, word: str, offset: int, size: int) -> str:
 def _may_load(ctx: Context, found: Access, addresses: str) -> str:
     """i1: the words of all lanes that are on are in memory, and in one page: they can be read if their first bytes can. Where
     accesses are told, nobody need be told of these. Without gathers, all lanes are on."""
-    wrong = unreadable(ctx, addresses, found.size, WORD_BYTES, untold_range(ctx, found.op))
-    if not ctx.target.gathers(8 * WORD_BYTES):
-        readable = ctx.scalar.icmp("eq", f"i{LANES}", wrong, "0")
-        return ctx.scalar.bin("and", "i1", patterns.full(ctx, found.mask), readable)
-    wrong = ctx.scalar.bin("and", f"i{LANES}", wrong, ctx.bits_of(found.mask))
-    return ctx.scalar.icmp("eq", f"i{LANES}", wrong, "0")
+    wrong, gathers = (
+        unreadable(ctx, addresses, found.size, WORD_BYTES, untold_range(ctx, found.op)),
+        ctx.target.gathers(8 * WORD_BYTES),
+    )
+    if gathers:
+        wrong = ctx.scalar.bin("and", f"i{LANES}", wrong, ctx.bits_of(found.mask))
+    readable = ctx.scalar.icmp("eq", f"i{LANES}", wrong, "0")
+    return readable if gathers else ctx.scalar.bin("and", "i1", patterns.full(ctx, found.mask), readable)

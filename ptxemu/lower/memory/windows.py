@@ -156,20 +156,24 @@ def store(ctx: Context, found: Sequence[Access], bits: str, step: int, values: S
 
 
 def store_all(ctx: Context, found: Access, bits: str, step: int, value: str) -> None:
-    """Store an element of each lane, where all are on: one by one where the CPU has no masks, as what lies between may change."""
-    (places,), low = _places([found], step)
+    """Store an element of each lane, where all are on."""
     if not ctx.target.avx512:
-        start = host_pointer(ctx, found, low)
-        for lane, place in enumerate(places):
-            element = ctx.inst(f"extractelement <{LANES} x {bits}> {value}, i64 {lane}")
-            pointer = ctx.inst(f"getelementptr i8, ptr {start}, i64 {place * step}")
-            ctx.stmt(f"store {bits} {element}, ptr {pointer}, align {step}")
+        _store_places(ctx, found, bits, step, value)
         return
+    (places,), low = _places([found], step)
 
     def mask(width: int) -> str:
         return vector_literal("i1", [place in places for place in range(width)])
 
     _store_under_mask(ctx, bits, step, [value], [places], host_pointer(ctx, found, low), mask)
+
+
+def _store_places(ctx: Context, found: Access, bits: str, step: int, value: str) -> None:
+    """The same one by one, for CPUs without masks: what lies between may change meanwhile."""
+    assert found.shape is not None
+    for lane, offset in enumerate(found.shape.offsets):
+        element = ctx.inst(f"extractelement <{LANES} x {bits}> {value}, i64 {lane}")
+        ctx.stmt(f"store {bits} {element}, ptr {host_pointer(ctx, found, offset)}, align {step}")
 
 
 def _store_under_mask(

@@ -20,6 +20,7 @@ from ptxemu.lower.core.float_bits import (
 )
 from ptxemu.lower.values.float_formats import convert_float, flush_rounded, largest, move_directed, widen
 
+WORD = ScalarType("s32", "s", 32, "i32")
 INTEGER_ROUNDING = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 
 
@@ -125,42 +126,27 @@ def float_to_integer(e: Emitter, op: Op, x: str) -> str:
     if t in ("half", "bfloat"):
         x, t = widen(e, t, x), "float"
     x = e.intrinsic(INTEGER_ROUNDING[op.mods["round"]], t, x)
-    y = _to_integer(e, t, x, target)
+    y = to_integer(e, t, x, target)
     if source.name != "f64" and target.bits != 64:
         return y
     return e.select(is_nan(e, t, x), result, constant(e, result, sign_mask(result)), y)
 
 
-def _to_integer(e: Emitter, t: str, x: str, target: ScalarType) -> str:
-    if target.bits == 64:
-        return _to_long(e, t, x, target)
-    if target.bits == 32:
-        return _to_word(e, t, x, target)
-    word = ScalarType("s32", "s", 32, "i32")
-    clamped = clamp_integer(e, _to_word(e, t, x, word), word, *_range(target))
-    return e.cast("trunc", "i32", clamped, target.llvm)
-
-
-def _to_word(e: Emitter, t: str, x: str, target: ScalarType) -> str:
-    """NaN gives 0 or, from f64, anything. Of vectors the saturating intrinsic would be scalar code."""
-    if not e.lanes:
+def to_integer(e: Emitter, t: str, x: str, target: ScalarType) -> str:
+    """Truncates and saturates. NaN gives 0 from f32 to at most 32 bits, else anything. The saturating intrinsic would be code of
+    one lane after the other, but for single words."""
+    if target.bits < WORD.bits:
+        return e.cast("trunc", "i32", clamp_integer(e, to_integer(e, t, x, WORD), WORD, *_range(target)), target.llvm)
+    if target.bits == WORD.bits and not e.lanes:
         return e.intrinsic("fptosi.sat" if target.is_signed else "fptoui.sat", t, x, ret=target.llvm)
-    low, high = _range(target)
-    literal = e.f64 if t == "double" else e.f32
+    (low, high), result, literal = _range(target), target.llvm, e.f64 if t == "double" else e.f32
     least = literal(float(low))
     bounded = e.select(e.fcmp("ogt", t, x, least), t, x, least)
-    y = e.cast("fptosi" if target.is_signed else "fptoui", t, bounded, "i32")
-    y = e.select(e.fcmp("oge", t, x, literal(float(high + 1))), "i32", e.int(32, high), y)
-    return e.select(is_nan(e, t, x), "i32", e.int(32, 0), y) if low and t == "float" else y
-
-
-def _to_long(e: Emitter, t: str, x: str, target: ScalarType) -> str:
-    """As of vectors of words, where the processor converts vectors to 64-bit integers, too."""
-    low, high = _range(target)
-    literal = e.f64 if t == "double" else e.f32
-    y = e.cast("fptosi" if target.is_signed else "fptoui", t, x, "i64")
-    y = e.select(e.fcmp("oge", t, x, literal(float(high + 1))), "i64", e.int(64, high), y)
-    return e.select(e.fcmp("ult", t, x, literal(float(low))), "i64", e.int(64, low), y)
+    y = e.cast("fptosi" if target.is_signed else "fptoui", t, bounded, result)
+    y = e.select(e.fcmp("oge", t, x, literal(float(high + 1))), result, e.int(target.bits, high), y)
+    if not low or t == "double" or target.bits != WORD.bits:
+        return y
+    return e.select(is_nan(e, t, x), result, e.int(target.bits, 0), y)
 
 
 # ---------------------------------------------------------------- float to float

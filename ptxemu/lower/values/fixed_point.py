@@ -5,6 +5,7 @@ from __future__ import annotations
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.emit import Emitter, elementwise
 from ptxemu.lower.core.float_bits import from_bits, is_nan, to_bits
+from ptxemu.lower.values.convert import WORD, to_integer
 from ptxemu.lower.values.float_formats import CANONICAL_16
 from ptxemu.lower.values.fp8 import BRAIN_LARGEST, MAGNITUDE, fields, joined, rounded_brain, scaled, scales_of, upper_and_lower
 
@@ -17,7 +18,7 @@ SIGN = 0x8000  # of bf16
 def _fixed(e: Emitter, op: Op, x: str) -> str:
     """A float as a byte in an i32: what is too large or small is the last number there is, NaN the largest."""
     units = e.intrinsic(ROUNDING[op.mods["round"]], "float", e.bin("fmul", "float", x, e.f32(UNITS)))
-    count = e.intrinsic("smin", "i32", e.intrinsic("fptosi.sat", "float", units, ret="i32"), e.int(32, MOST))
+    count = e.intrinsic("smin", "i32", to_integer(e, "float", units, WORD), e.int(32, MOST))
     count = e.intrinsic("smax", "i32", count, e.int(32, 0 if "relu" in op.mods else LEAST))
     count = e.select(is_nan(e, "float", x), "i32", e.int(32, MOST), count)
     return e.bin("and", "i32", count, e.int(32, 0xFF))
