@@ -173,7 +173,7 @@ def _scheme(bodies: Bodies, options: Options, threaded: bool | None, after: Hook
 
 def _is_abreast(bodies: Bodies, survivors: Survivors) -> bool:
     """Whether several blocks profit from having their turns together. They would have one tensor memory."""
-    if any(op.opcode == "tcgen05" for op in _ops(bodies)):
+    if any("tensors" in op.row.flags for op in _ops(bodies)):
         return False
     return any(by_grid(bodies.graphs[0], loop) for loop in survivors.loops.values())
 
