@@ -224,7 +224,7 @@ ptxemu_status ptxemu_launch_clusters(ptxemu_kernel *kernel, const ptxemu_shape *
   pe_start what = start_of(found, shape, cluster, arguments);
   if (pe_check_shape(pe_module_entry(what.module), what.kernel, what.grid, what.block, message))
     return fail(PTXEMU_INVALID, "%s", message);
-  status = made(px_kernel_code(found, what.block, &what.code));
+  status = made(px_kernel_code(found, what.grid, what.block, &what.code));
   if (status) return status;
   int wrong = pe_start_launch(&what, &launch, message);
   if (wrong) return fail(wrong == ENOMEM ? PTXEMU_NO_MEMORY : PTXEMU_INVALID, "%s", message);

@@ -26,7 +26,7 @@ cudaError_t px_launch_prepare(px_kernel *kernel, const px_geometry *g, void *con
   if (!wrong) wrong = px_check_cluster(kernel, what);
   if (wrong) return px_start_error(wrong);
   if (g->shared > kernel->dynamic_shared) return cudaErrorInvalidValue;
-  cudaError_t error = px_kernel_code(kernel, what->block, &what->code);
+  cudaError_t error = px_kernel_code(kernel, what->grid, what->block, &what->code);
   return error ? error : px_start_error(pe_start_check(what, message));
 }
 
@@ -166,8 +166,9 @@ static cudaError_t facts_of(px_kernel *kernel, const pe_code_facts **facts, int 
   uint32_t whole_warps = most < PE_COMMON_BLOCK ? (uint32_t)most & ~31u : PE_COMMON_BLOCK;
   uint32_t block[3] = {whole_warps ? whole_warps : 32, 1, 1};
   for (int axis = 0; required && axis < 3; axis++) block[axis] = (uint32_t)limit[axis];
+  static const uint32_t one[3] = {1, 1, 1};
   pe_code *code;
-  cudaError_t error = px_kernel_code(kernel, block, &code);
+  cudaError_t error = px_kernel_code(kernel, one, block, &code);
   if (!error) *facts = pe_code_facts_of(code);
   return error;
 }

@@ -278,8 +278,10 @@ static pe_code *loaded(px_kernel *kernel, const uint32_t block[3]) {
   return *fast;
 }
 
-cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t block[3], pe_code **out) {
+cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t grid[3], const uint32_t of[3], pe_code **out) {
   cudaError_t error = cudaSuccess;
+  uint32_t block[3];
+  pe_code_block(grid, of, block);
   pthread_mutex_lock(&kernel->module->lock);
   pe_code *code = loaded(kernel, block);
   if (!code) {

@@ -76,6 +76,6 @@ bool px_module_variable(const px_module *module, const char *name, uint64_t *add
 uint64_t px_const_size(const px_module *module);
 
 /* A kernel's code for blocks of a shape: loaded or compiled at the first call. */
-cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t block[3], pe_code **out);
+cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t grid[3], const uint32_t block[3], pe_code **out);
 
 #endif

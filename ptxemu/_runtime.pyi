@@ -118,6 +118,7 @@ class Lib:
     PE_FENCE_ASYNC: Final[int]
     PE_FENCE_CLUSTER: Final[int]
     PE_FENCE_CTA: Final[int]
+    PE_FEW_BLOCKS: Final[int]
     PE_FIELD_BOX_DIM: Final[int]
     PE_FIELD_ELEMENT_STRIDE: Final[int]
     PE_FIELD_ELEMTYPE: Final[int]
@@ -168,6 +169,7 @@ class Lib:
     PE_INVALID_TENSOR: Final[int]
     PE_INVALID_TEXTURE: Final[int]
     PE_KEY_BYTES: Final[int]
+    PE_KINDS: Final[int]
     PE_KIND_F16: Final[int]
     PE_KIND_F8F6F4: Final[int]
     PE_KIND_FLOAT: Final[int]
@@ -551,6 +553,7 @@ class Lib:
     def pe_cluster_extent(self, entry: CData, kernel: CData, given: CData, cluster: CData, /) -> None: ...
     def pe_cluster_wait(self, w: CData, pos: int, mask: int, /) -> None: ...
     def pe_code_address(self, code: CData, /) -> int: ...
+    def pe_code_block(self, grid: CData, block: CData, found: CData, /) -> None: ...
     def pe_code_facts_of(self, code: CData, /) -> CData: ...
     def pe_code_keep(self, code: CData, /) -> CData: ...
     def pe_code_link(self, object: CData, size: int, symbol: CData, code: CData, problem: CData, /) -> int: ...

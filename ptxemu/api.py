@@ -370,7 +370,7 @@ class Launcher(Struct, frozen=True):
         Raises UnsupportedError if the kernel needs what ptxemu does not do.
         """
         module = self.kernel.module
-        return engine_of(module.device.engine).load(module.program, self.kernel.name, self.shape.block)[0]
+        return engine_of(module.device.engine).load(module.program, self.kernel.name, self.shape.code_block)[0]
 
     def __call__(
         self,
@@ -425,7 +425,7 @@ class Launcher(Struct, frozen=True):
         """What is to be launched, compiled."""
         module, info, prepared = self.kernel.module, self.kernel.info, self._prepared
         engine = engine_of(module.device.engine)
-        code, loaded = engine.load(module.program, info.name, prepared.shape.block)
+        code, loaded = engine.load(module.program, info.name, prepared.shape.code_block)
         dynamic = check_shared(prepared.entry, prepared.facts, code.facts.static_shared, shared)
         extents = check_cluster(prepared.entry, info, prepared.facts, prepared.shape, cluster)
         return _Ready(self, engine, code, loaded, dynamic, cooperative, extents, printf)
@@ -479,7 +479,7 @@ class _Ready(Struct):
         checks = device.checks
         if checks is not None:
             checks.launching(loaded.address, info.name, module.program.source)
-        ended = self.engine.watch(module.program, info.name, prepared.shape.block, self.code)
+        ended = self.engine.watch(module.program, info.name, prepared.shape.code_block, self.code)
         run = self.engine.runs(loaded)(device.arena, module.origin(info.name), self.printf, stop)
         try:
             start, config = prepared.start(resident, self.code), ffi.new(CONFIG)

@@ -146,6 +146,7 @@ typedef struct pe_code_facts {
   uint32_t symbol;   /* where the object's code starts */
   uint32_t variant;  /* of block shapes, as pe_variant names it */
   uint32_t maker;    /* the version of LLVM */
+  uint32_t full;     /* that is one for full warps */
   uint32_t suspends; /* its warps may wait, or give way to others before they end */
   uint32_t looped;   /* it runs all warps of a CTA when it is called for the first */
   uint32_t rows;     /* and of as many CTAs along x as it is told, */

@@ -1,4 +1,5 @@
 /* key.c: keys of entries, and what they depend on beside the program. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include "key.h"
@@ -85,9 +86,9 @@ const char *pe_machine_identity(void) {
 
 /* ---- block shapes ---- */
 
-enum { WARP, ROW, FIRST_NARROW, ANY = PE_VARIANTS - 1 };
+enum { WARP, ROW, FIRST_NARROW, ANY = PE_KINDS - 1 };
 
-uint32_t pe_variant_number(const uint32_t *block) {
+static uint32_t kind_of(const uint32_t *block) {
   uint32_t x = block[0], y = block[1], z = block[2];
   if (x <= LANES && y == 1 && z == 1) return WARP;
   if ((y == 1 && z == 1) || x % LANES == 0) return ROW;
@@ -96,7 +97,20 @@ uint32_t pe_variant_number(const uint32_t *block) {
   return ANY;
 }
 
+static bool is_full(const uint32_t *block) { return (uint64_t)block[0] * block[1] * block[2] % LANES == 0; }
+
+uint32_t pe_variant_number(const uint32_t *block) { return kind_of(block) + (is_full(block) ? PE_KINDS : 0); }
+
 const char *pe_variant_of(const uint32_t *block) {
-  static const char *const names[PE_VARIANTS] = {"warp", "row", "x1", "x2", "x4", "x8", "x16", "any"};
+  static const char *const names[PE_VARIANTS] = {"warp",    "row",     "x1",        "x2",       "x4",      "x8",
+                                                 "x16",     "any",     "full warp", "full row", "full x1", "full x2",
+                                                 "full x4", "full x8", "full x16",  "full any"};
   return names[pe_variant_number(block)];
+}
+
+void pe_code_block(const uint32_t *grid, const uint32_t *block, uint32_t *found) {
+  static const uint32_t partial[PE_KINDS][3] = {{LANES - 1, 1, 1}, {LANES + 1, 1, 1}, {1, LANES + 1, 1},  {2, LANES + 1, 1},
+                                                {4, LANES + 1, 1}, {8, LANES + 1, 1}, {16, LANES + 1, 1}, {3, 3, 1}};
+  bool serves = grid[0] < PE_FEW_BLOCKS || !is_full(block);
+  memcpy(found, serves ? block : partial[kind_of(block)], 3 * sizeof *found);
 }

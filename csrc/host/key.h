@@ -20,12 +20,20 @@ void pe_key_of_texts(const char *const *texts, uint32_t count, char *key);
 /* What tells this machine's CPU from those that cannot run its code. */
 const char *pe_machine_identity(void);
 
-enum { PE_VARIANTS = 8 };
+enum {
+  PE_KINDS = 8,
+  PE_VARIANTS = 2 * PE_KINDS,
+  PE_FEW_BLOCKS = 1 << 21 /* so many blocks have fewer than 2^31 threads */
+};
 
 /* The kind of block shapes that a block belongs to, for which a kernel has code of its own, and its name: "warp" (a warp, which is a
- * row of threads), "row" (a warp lies in one row), "x1" to "x16" (rows of so many lanes), or "any". */
+ * row of threads), "row" (a warp lies in one row), "x1" to "x16" (rows of so many lanes), or "any"; with "full " before it where all
+ * warps have all their lanes. Code for full warps is for grids with less than PE_FEW_BLOCKS blocks along x. */
 uint32_t pe_variant_number(const uint32_t *block);
 const char *pe_variant_of(const uint32_t *block);
+
+/* A block whose code serves a launch: its own, or where the grid is too large for that one that is not full. */
+void pe_code_block(const uint32_t *grid, const uint32_t *block, uint32_t *found);
 
 /* A directory of entries that nobody else can change, by the rules of ssh; NULL: there is none, or it is not safe.  A NULL
  * `directory` is the user's, which PTXEMU_CACHE or XDG_CACHE_HOME may name. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checked.h"
+#include "key.h"
 #include "launch.h"
 #include "processor.h"
 #include "start.h"
@@ -178,6 +179,16 @@ int pe_start_should_join(const pe_start *start) {
   return pe_launch_is_brief(&config);
 }
 
+/* Code for full warps relies on them, and on the bounds of small grids. */
+static int check_code(const pe_start *start, const pe_code_facts *facts, char *message) {
+  uint32_t served[3];
+  pe_code_block(start->grid, start->block, served);
+  if (!facts->full || pe_variant_number(served) >= PE_KINDS) return 0;
+  snprintf(message, PE_MESSAGE_BYTES, "the code is for blocks of full warps in grids with less than %d blocks along x",
+           PE_FEW_BLOCKS);
+  return EINVAL;
+}
+
 int pe_start_check(const pe_start *start, char *message) {
   const pe_entry *entry = pe_module_entry(start->module);
   const pe_code_facts *facts = facts_of(start);
@@ -186,6 +197,7 @@ int pe_start_check(const pe_start *start, char *message) {
     return EINVAL;
   }
   int error = pe_check_shape(entry, start->kernel, start->grid, start->block, message);
+  if (!error) error = check_code(start, facts, message);
   if (!error) error = pe_check_shared(entry, start->kernel, facts->static_shared, start->dynamic_shared, message);
   if (!error) error = pe_check_cluster(entry, start->kernel, start->grid, start->cluster, PE_MAX_CLUSTER, message);
   return error ? error : check_arguments(start, message);

@@ -108,6 +108,14 @@ def scale(a: Shape, factor: int, bits: int) -> Shape | None:
     return checked(offsets, min(64, a.zeros + trailing_zeros(factor)), _fits(high, bits), widenings)
 
 
+def product(a: Shape, b: Shape, bits: int) -> Shape | None:
+    """Multiplication of uniform values; the result has ``bits`` bits."""
+    if not a.uniform or not b.uniform:
+        return None
+    high = None if a.high is None or b.high is None else _fits(a.high * b.high, bits)
+    return uniform(len(a.offsets), min(64, a.zeros + b.zeros), high)
+
+
 def shift_right(a: Shape, amount: int, sign: int | None) -> Shape | None:
     """Right shift of ``base + offset`` splits when no carry can cross the cut; ``sign`` is the bit that is copied, if any."""
     if a.widenings or not _separate(a):

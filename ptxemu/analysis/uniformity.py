@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 from ptxemu.analysis import shape as shapes
-from ptxemu.analysis.geometry import tid_shape
+from ptxemu.analysis.geometry import blocks_shape, ntid_shape, tid_shape
 from ptxemu.analysis.linear import Linear, Structure, linearize, unordered
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
@@ -97,11 +97,15 @@ class Uniformity:
         stem, _, axis = name.partition(".")
         if stem == "tid":
             return tid_shape(self.variant, axis)
+        if stem == "ntid":
+            return ntid_shape(self.variant, axis)
+        if stem in ("ctaid", "nctaid"):
+            return blocks_shape(self.variant, axis)
         if stem == "laneid":
             return Shape(tuple(range(LANES)), 64, LANES - 1)
         if stem in LANE_MASKS:
             return None
-        high = {"ntid": 1024, "warpid": 31, "nwarpid": 32}.get(stem)
+        high = {"warpid": 31, "nwarpid": 32}.get(stem)
         return shapes.uniform(LANES, 0, high)
 
     def _diverges(self, block: Block) -> bool:
@@ -288,7 +292,7 @@ def keeps_widths(known: Shapes, op: Op) -> bool:
 
 def widen(known: Shapes, op: Op, source: Operand, signed: bool) -> Shape | None:
     """A 32-bit pattern as 64 bits: a widening unless the bound proves that nothing wraps."""
-    found = _shape(known, source)
+    found = _number(known, source, signed, 32)
     if not any(found.offsets):
         return Shape(found.offsets, min(found.zeros, 32) if found.zeros < 64 else 64, found.high)
     low = found.spread[0]
@@ -297,6 +301,12 @@ def widen(known: Shapes, op: Op, source: Operand, signed: bool) -> Shape | None:
     if not known.corrections:
         return None
     return Shape(found.offsets, min(found.zeros, 31), None, ((op, 1),))
+
+
+def _number(known: Shapes, operand: Operand, signed: bool, bits: int) -> Shape:
+    """The shape of an operand that is a number of ``bits`` bits; what may be negative has no bound."""
+    found = _shape(known, operand)
+    return shapes.unbounded(found) if signed and found.high is not None and found.high >> (bits - 1) else found
 
 
 def _scale_by_constant(known: Shapes, a: Operand, b: Operand, bits: int, signed: bool) -> Shape | None:
@@ -350,6 +360,9 @@ def _mul(known: Shapes, op: Op) -> Shape | None:
     kind = op.type_of("a")
     assert kind is not None
     a, b = op["a"], op["b"]
+    first, second = (_number(known, factor, kind.is_signed, kind.bits) for factor in (a, b))
+    if (both := shapes.product(first, second, op.dst_types[0].bits)) is not None:
+        return both
     if "lo" in modes:
         return _scale_by_constant(known, a, b, kind.bits, True)
     if "wide" in modes and kind.bits == 32:
@@ -367,14 +380,7 @@ def _mad(known: Shapes, op: Op) -> Shape | None:
     if len(op.srcs) != 3:
         return None
     product = _mul(known, op)
-    if product is None:
-        first, second = _shape(known, op["a"]), _shape(known, op["b"])
-        if "lo" not in op.mods.values() or not (first.uniform and second.uniform) or not _integer(op):
-            return None
-        if not keeps_widths(known, op):
-            return None
-        product = UNIFORM
-    return shapes.add(product, _shape(known, op["c"]), op.dst_types[0].bits)
+    return None if product is None else shapes.add(product, _shape(known, op["c"]), op.dst_types[0].bits)
 
 
 @pattern("shl")

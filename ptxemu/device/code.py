@@ -17,17 +17,19 @@ if TYPE_CHECKING:
 class Facts(Struct, frozen=True):
     """What a launch must know of a kernel's code. Sizes are in bytes.
 
-    ``suspends``: its warps may wait, or give way to others before they end; ``looped``: it runs all warps of a block when it is
-    called for the first, ``rows``: and of several blocks side by side; ``spins``: they may wait for memory that another block
-    writes. ``calls``: it makes real calls; ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: of a
-    kernel that ends soon, whatever it is given, about how many machine instructions a warp takes, else 0; ``daz``: the processor
-    must read subnormal numbers as zeros meanwhile. ``frame_bytes``: of the host stack, for one function.
+    ``full``: it is for full warps, and grids with few blocks (:mod:`ptxemu.ir.block_shape`); ``suspends``: its warps may wait, or
+    give way to others before they end; ``looped``: it runs all warps of a block when it is called for the first, ``rows``: and of
+    several blocks side by side; ``spins``: they may wait for memory that another block writes. ``calls``: it makes real calls;
+    ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: of a kernel that ends soon, whatever it is
+    given, about how many machine instructions a warp takes, else 0; ``daz``: the processor must read subnormal numbers as zeros
+    meanwhile. ``frame_bytes``: of the host stack, for one function.
     """
 
     variant: str = "any"
     static_shared: int = 0
     local_bytes: int = 0
     frame_bytes: int = 0
+    full: bool = False
     suspends: bool = False
     looped: bool = False
     rows: bool = False
@@ -78,6 +80,7 @@ class KernelCode(Struct, frozen=True):
             looped=bool(code.looped),
             rows=bool(code.rows),
             abreast=bool(code.abreast),
+            full=bool(code.full),
             spins=bool(code.spins),
             calls=bool(code.calls),
             stacked=bool(code.stacked),

@@ -42,6 +42,15 @@ class Shape(Struct, frozen=True):
     def blocks(self) -> int:
         return self.grid[0] * self.grid[1] * self.grid[2]
 
+    @property
+    def code_block(self) -> Extent:
+        """A block whose code serves the launch."""
+        if self.grid[0] < lib.PE_FEW_BLOCKS:
+            return self.block
+        found = ffi.new("uint32_t[3]")
+        lib.pe_code_block(self.grid, self.block, found)
+        return tuple(found)
+
 
 def shape_of(grid: object, block: object) -> Shape:
     """A grid and a block given as integers or as tuples of up to three of them (x, y, z)."""

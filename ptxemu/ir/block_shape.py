@@ -9,10 +9,22 @@ from ptxemu._runtime import ffi, lib
 
 LANES = 32
 ONE_WARP = "warp"
-"""The variant of blocks in which no warp waits for another one."""
+"""The kind of blocks in which no warp waits for another one."""
+FULL = "full "
+"""The mark of variants for blocks whose warps have all their lanes, in grids of less than ``PE_FEW_BLOCKS`` blocks along x."""
 
 
 def variant_of(block: tuple[int, int, int]) -> str:
-    """The variant of a block: ``warp`` (one, which is a row), ``row`` (a warp lies in a row), ``x<n>`` (rows of n lanes, n < 32)
-    or ``any``."""
+    """The variant of a block: its kind, which is ``warp`` (one, in a row), ``row`` (a warp lies in a row), ``x<n>`` (rows of n
+    lanes, n < 32) or ``any``, behind ``FULL`` if all warps are."""
     return str(ffi.string(lib.pe_variant_of(block)).decode())
+
+
+def kind_of(variant: str) -> str:
+    """The kind of a variant's blocks."""
+    return variant.removeprefix(FULL)
+
+
+def is_full(variant: str) -> bool:
+    """Whether all warps have all their lanes."""
+    return variant.startswith(FULL)

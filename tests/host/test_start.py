@@ -16,6 +16,7 @@ import ptxemu
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.buffer import Buffer
 from ptxemu.device.entry import KERNEL, MODULE, opened, sealed
+from ptxemu.device.launch_limits import Extent
 from ptxemu.device.module_entry import body_of
 from ptxemu.driver import compile
 from ptxemu.driver.describe import describe
@@ -67,17 +68,18 @@ class Program:
         assert lib.pe_module_create(self.device.native(), entry.pointer, b"m", made, problem) == 0
         release, device = lib.pe_module_release, self.device  # which has to be there until the module is gone
         self.module = ffi.gc(made[0], lambda module, release=release, _=device: release(module))
-        self.codes: dict[str, Any] = {}
+        self.codes: dict[tuple[str, Extent | None], Any] = {}
 
-    def code(self, name: str) -> Any:
-        if name not in self.codes:
-            body = compile.kernel(self.ir, name).body
+    def code(self, name: str, block: Extent | None = None) -> Any:
+        """For that block, or for any in one row."""
+        if (name, block) not in self.codes:
+            body = compile.kernel(self.ir, name, block=block).body
             entry = opened("k", KERNEL, sealed("k", KERNEL, body))
             assert entry is not None
             made, problem = ffi.new("pe_code **"), ffi.new("char **")
             assert lib.pe_code_load(entry.pointer, made, problem) == 0
-            self.codes[name] = ffi.gc(made[0], lib.pe_code_release)
-        return self.codes[name]
+            self.codes[name, block] = ffi.gc(made[0], lib.pe_code_release)
+        return self.codes[name, block]
 
     def start(self, name: str, **fields: Any) -> Any:
         fields = {"grid": [1, 1, 1], "block": [32, 1, 1], **fields}
@@ -175,6 +177,14 @@ def test_what_a_kernel_does_not_take(program, name, fields, error, message):
 def test_a_cooperative_launch_that_is_too_large(program):
     error, text = program.refused(program.start("shared", grid=[20000, 1, 1], cooperative=1))
     assert error == errno.E2BIG and "too large for a cooperative launch of `shared`" in text
+
+
+@pytest.mark.parametrize(("grid", "block"), [(1, 70), (1, 33), (lib.PE_FEW_BLOCKS, 64), (lib.PE_MAX_GRID_X, 32)])
+def test_code_for_full_warps_of_other_launches(program, grid, block):
+    start = program.start("endless", grid=[grid, 1, 1], block=[block, 1, 1], code=program.code("endless", (64, 1, 1)))
+    assert program.refused(start) == (
+        errno.EINVAL, "the code is for blocks of full warps in grids with less than 2097152 blocks along x"
+    )  # fmt: skip
 
 
 def test_code_without_facts(program):

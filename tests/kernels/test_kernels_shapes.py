@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.support.kernel_tools import GLOBAL_INDEX, HEADER, Extent, Threads, kernel, run
 
 GRID = 2
-BLOCKS = [(32, 1, 1), (70, 1, 1), (16, 4, 1), (8, 8, 1), (4, 2, 8), (5, 7, 1), (64, 2, 1), (16, 3, 1), (1, 40, 1)]
-LEAVES32 = ["%tid.x", "%tid.y", "%ctaid.x", "%ntid.x", "%laneid"]
+BLOCKS = [(32, 1, 1), (70, 1, 1), (16, 4, 1), (8, 8, 1), (4, 2, 8), (5, 7, 1), (64, 2, 1), (16, 3, 1), (16, 2, 3), (1, 40, 1)]
+LEAVES32 = ["%tid.x", "%tid.y", "%ctaid.x", "%ntid.x", "%ntid.y", "%nctaid.x", "%laneid"]
 NEAR = [2**31, 2**32]
 WORDS = st.one_of(
     st.sampled_from([0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 0x7FFFFFFF, 0xFFFFFFF0, 0xFFFF0000, 0x0FFFFFFC]),
@@ -138,7 +138,8 @@ class Program:
         self.steps, self.threads = steps, threads
         self.choices: list[list[int | None]] = []  # of each step's operands; made in the first iteration
         count = threads.count
-        leaves = [threads.tid[0], threads.tid[1], threads.ctaid[0], np.full(count, threads.block[0]), threads.lane]
+        sizes = [np.full(count, size) for size in (*threads.block[:2], threads.grid[0])]
+        leaves = [threads.tid[0], threads.tid[1], threads.ctaid[0], *sizes, threads.lane]
         self.leaves = [("%s" + str(n), [int(lane) for lane in lanes]) for n, lanes in enumerate(leaves)]
         self.leaves += [(f"%w{n}", [word] * count) for n, word in enumerate(words)]
         self.wide = ("%q0", [wide] * count)

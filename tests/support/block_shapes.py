@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-BLOCKS = [(32, 1, 1), (7, 1, 1), (96, 1, 1), (64, 2, 1), *((1 << n, 32, 1) for n in range(5)), (3, 3, 3)]
+FULL = [(32, 1, 1), (96, 1, 1), (64, 2, 1), *((1 << n, 32, 1) for n in range(5)), (16, 2, 3), (24, 4, 1)]
+"""All of whose warps have all their lanes."""
+PARTIAL = [(7, 1, 1), (100, 1, 1), *((1 << n, 35, 1) for n in range(5)), (3, 3, 3)]
+BLOCKS = FULL + PARTIAL

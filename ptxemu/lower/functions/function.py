@@ -14,7 +14,7 @@ from ptxemu.analysis.sums import is_fenceless, strays_of
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.walks import Walk, walks
 from ptxemu.analysis.written import ways
-from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.block_shape import LANES, is_full
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph, Phi, given, reads, writes
 from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_order
@@ -214,14 +214,20 @@ class FunctionBuilder:
                 if block not in self.waiting:
                     self.waiting[block] = slot = ctx.alloca(MASK)
                     ctx.prologue.append(f"  store {MASK} zeroinitializer, ptr {slot}, align 4")
-        bits = "%mask" if ctx.layout.framed else ctx.field("active")
-        everyone = expanded(ctx.target, lambda text: ctx.once(f"active: {text}", text), bits)
-        ctx.prologue.append(f"  store {MASK} {everyone}, ptr {self.running[self.order[0]]}, align 64")
+        ctx.prologue.append(f"  store {MASK} {self._everyone()}, ptr {self.running[self.order[0]]}, align 64")
         widenings = [op for block in self.order for op in block.ops if is_widening(ctx, op)]
         if widenings:
             ctx.widenings = {op: number for number, op in enumerate(widenings)}
             ctx.wrapped_slot()
             ctx.corrections = self._corrections()
+
+    def _everyone(self) -> str:
+        """The lanes that come to the function's first block."""
+        ctx = self.ctx
+        if is_full(ctx.uniformity.variant) and not ctx.layout.framed:
+            return ALL_ON
+        bits = "%mask" if ctx.layout.framed else ctx.field("active")
+        return expanded(ctx.target, lambda text: ctx.once(f"active: {text}", text), bits)
 
     def _corrections(self) -> str:
         """The address of memory for the corrections of all widenings, whose contents nobody asks for at first."""

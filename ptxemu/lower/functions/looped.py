@@ -22,7 +22,7 @@ from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.strides import bases_of, strided
 from ptxemu.analysis.survivors import Point, Survivor, Survivors
 from ptxemu.analysis.uniformity import Uniformity
-from ptxemu.ir.block_shape import LANES, ONE_WARP
+from ptxemu.ir.block_shape import LANES, ONE_WARP, kind_of
 from ptxemu.ir.convergence import is_grid_barrier
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph
@@ -65,7 +65,7 @@ def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity, target: Target
     waits = [op for block in kernel.blocks for op in block.ops if _may_wait(op)]
     if not all(map(is_jump, waits)):
         return None
-    if uniformity.variant == ONE_WARP and not together:
+    if kind_of(uniformity.variant) == ONE_WARP and not together:
         waits = []
     if len(waits) > MOST_BARRIERS or len({op["a"].bits for op in waits}) > 1:
         return None

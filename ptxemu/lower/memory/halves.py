@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxemu.ir.block_shape import LANES, ONE_WARP
+from ptxemu.ir.block_shape import LANES, ONE_WARP, kind_of
 from ptxemu.lower.core.context import Context
 
 HALF = LANES // 2
@@ -18,7 +18,7 @@ HIGH = LOW << HALF
 
 def serves(ctx: Context, count: int, rows: int) -> bool:
     """Whether there is code for half a warp, for ``count`` elements of a lane in so many rows: one, or one for each half."""
-    return ctx.uniformity.variant == ONE_WARP and not ctx.target.avx512 and count == 1 and rows <= 2
+    return kind_of(ctx.uniformity.variant) == ONE_WARP and not ctx.target.avx512 and count == 1 and rows <= 2
 
 
 def is_half(ctx: Context, mask: str) -> str:
