@@ -118,7 +118,7 @@ def product(a: Shape, b: Shape, bits: int) -> Shape | None:
 
 def shift_right(a: Shape, amount: int, sign: int | None) -> Shape | None:
     """Right shift of ``base + offset`` splits when no carry can cross the cut; ``sign`` is the bit that is copied, if any."""
-    if a.widenings or not _separate(a):
+    if a.widenings or not separate(a):
         return None
     if sign is not None and a.high is not None and a.high >> sign:
         a = Shape(a.offsets, a.zeros)
@@ -135,7 +135,7 @@ def shift_right(a: Shape, amount: int, sign: int | None) -> Shape | None:
 
 def mask(a: Shape, value: int) -> Shape | None:
     """``and`` with a constant: bit by bit where base and offsets do not overlap."""
-    if a.widenings or not _separate(a):
+    if a.widenings or not separate(a):
         return None
     high = value if a.high is None else min(a.high, value)
     return Shape(tuple(x & value for x in a.offsets), max(a.zeros, trailing_zeros(value)), high)
@@ -144,7 +144,7 @@ def mask(a: Shape, value: int) -> Shape | None:
 def disjoint_or(a: Shape, b: Shape) -> Shape | None:
     """``or``/``xor`` of a pattern with a uniform value whose low bits are zero where the pattern has its offsets."""
     pattern, other = (a, b) if any(a.offsets) else (b, a)
-    if any(other.offsets) or a.widenings or b.widenings or not _separate(pattern):
+    if any(other.offsets) or a.widenings or b.widenings or not separate(pattern):
         return None
     if max(pattern.offsets) >= 1 << min(other.zeros, 63):
         return None
@@ -152,7 +152,7 @@ def disjoint_or(a: Shape, b: Shape) -> Shape | None:
     return Shape(pattern.offsets, min(a.zeros, b.zeros), high)
 
 
-def _separate(a: Shape) -> bool:
+def separate(a: Shape) -> bool:
     """No offset reaches a bit that the base may have set."""
     return min(a.offsets) >= 0 and max(a.offsets) < 1 << min(a.zeros, 63)
 

@@ -88,6 +88,11 @@ class Uniformity:
             return self._symbol(operand)
         return UNIFORM
 
+    def varies(self, reg: Reg) -> bool:
+        """Whether lanes may differ."""
+        found = self.shape(reg)
+        return found is None or not found.uniform
+
     def _symbol(self, operand: SymRef) -> Shape:
         symbol = operand.symbol
         align = symbol.align if isinstance(symbol, Variable) else 1
@@ -111,8 +116,7 @@ class Uniformity:
     def _diverges(self, block: Block) -> bool:
         if block.cond is None or len(block.succs) < 2:
             return False
-        found = self.known.get(block.cond, UNIFORM)
-        return found is None or not found.uniform
+        return self.varies(block.cond)
 
     # -- the fixpoint over values
 

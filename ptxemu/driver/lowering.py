@@ -155,7 +155,7 @@ def _scheme(bodies: Bodies, options: Options, threaded: bool | None, after: Hook
     graphs, observed = bodies.graphs, options.observed
     cost, longest = cost_of(graphs), FIRST_LAUNCH if threaded is None else LONGEST
     chosen = bool(threaded) or cost.best > longest
-    shapes, independent = analyse(bodies, after, corrections=not chosen)
+    shapes, independent = analyse(bodies, after, quickly=chosen)
     if independent:
         cost = cost_of(graphs)  # there are more blocks now
         if not chosen and cost.best > longest:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from ptxemu.analysis.lone_lanes import lone_code
 from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
@@ -23,6 +24,7 @@ from ptxemu.passes.build import build
 from ptxemu.passes.copies import propagate
 from ptxemu.passes.definedness import watch
 from ptxemu.passes.lane_private import separate
+from ptxemu.passes.lone_lanes import single_out
 from ptxemu.passes.loops import canonicalize
 from ptxemu.passes.params import promote
 from ptxemu.passes.routines import Routine, routines
@@ -37,7 +39,7 @@ class Bodies(Struct):
     """A kernel for one block shape: its own body first, then those of its device functions, with a graph for each.
 
     ``copied``: functions that must be copied into the kernel, as lanes wait for each other in them.  ``observed``: what the code
-    tells the observer of its launches.
+    tells the observer of its launches.  ``shapes``: those of each graph, once they have been looked at.
     """
 
     module: Module
@@ -47,6 +49,7 @@ class Bodies(Struct):
     copied: frozenset[Function] = frozenset()
     routines: list[Routine] = []
     graphs: list[Graph] = []
+    shapes: list[Uniformity] = []
 
     @property
     def listing(self) -> list[Body]:
@@ -97,6 +100,13 @@ def _watch(bodies: Bodies) -> None:
             watch(graph)
 
 
+def _single_out(bodies: Bodies) -> None:
+    """What a lane does alone is done once."""
+    for number, shapes in enumerate(bodies.shapes):
+        if single_out(lone_code(shapes), shapes.varies):
+            bodies.shapes[number] = Uniformity(shapes.structure.graph, bodies.variant, corrections=shapes.corrections)
+
+
 def _each(change: Callable[[Graph], None]) -> Callable[[Bodies], None]:
     """A pass that looks at one graph at a time."""
 
@@ -137,7 +147,10 @@ TO_SSA = (
 LANE_PRIVATE = Pass("lane-private", lambda bodies: separate(bodies.graphs[0]))
 """Only for a kernel whose lanes must progress independently."""
 
-PASSES = (*TO_SSA, LANE_PRIVATE)
+LONE_LANES = Pass("lone-lanes", _single_out)
+"""Only for others, in code that is not quickly made and tells nobody of what it does."""
+
+PASSES = (*TO_SSA, LANE_PRIVATE, LONE_LANES)
 
 
 def prepare(module: Module, entry: Function, variant: str, after: Hook | None = None, observed: Observed = "") -> Bodies:
@@ -163,12 +176,13 @@ def prepare(module: Module, entry: Function, variant: str, after: Hook | None = 
     return bodies
 
 
-def analyse(bodies: Bodies, after: Hook | None = None, corrections: bool = True) -> tuple[list[Uniformity], bool]:
+def analyse(bodies: Bodies, after: Hook | None = None, quickly: bool = False) -> tuple[list[Uniformity], bool]:
     """The shapes of each graph, with its spin loops marked, and whether the kernel's lanes progress independently.
 
-    If they do the graph is rewritten for it.  ``corrections`` are those of :class:`Uniformity`.
+    If they do the graph is rewritten for it.  ``quickly``: code is to be made soon, without corrections (:class:`Uniformity`).
     """
-    found = [Uniformity(graph, bodies.variant, corrections=corrections) for graph in bodies.graphs]
+    corrections = not quickly
+    bodies.shapes = found = [Uniformity(graph, bodies.variant, corrections=corrections) for graph in bodies.graphs]
     spins = [spin_loops(uniformity.structure) for uniformity in found]
     for graph, loops in zip(bodies.graphs, spins):
         graph.spins = {spin.latch for spin in loops}
@@ -176,4 +190,6 @@ def analyse(bodies: Bodies, after: Hook | None = None, corrections: bool = True)
     if independent:
         LANE_PRIVATE.apply(bodies, _observed(after))
         found[0] = Uniformity(bodies.graphs[0], bodies.variant, independent=True, corrections=corrections)
+    elif not quickly and not bodies.observed:
+        LONE_LANES.apply(bodies, _observed(after))
     return found, independent

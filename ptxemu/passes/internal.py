@@ -41,6 +41,8 @@ BUT_NOT = internal_row("_but_not", "d, a, b")  # a, and not b
 UNSET_CHOICE = internal_row("_unset_choice", does="faults")  # a branch or a guard depends on a register that nobody has written
 UNSET_ADDRESS = internal_row("_unset_address", does="faults")
 UNSET_VALUE = internal_row("_unset_value", "a?", does="faults")  # that is stored, at an address that may be generic
+FIRST_LANE = internal_row("_first_lane", "d", does="asks lanes, uniform")  # that is on
+LANE_OF = internal_row("_lane_of", "d, a, lane", does="uniform")  # the value that one lane has of a
 BARRIER_LEAVE = "_barrier_leave"
 
 
@@ -103,6 +105,16 @@ def marker(row: Row, like: Op, dsts: tuple[Reg, ...] = (), srcs: tuple[Operand, 
     """An op of a device function's start or end, which moves values of the registers' own types."""
     types = tuple(source.type for source in srcs if isinstance(source, (Reg, Imm)))
     return Op(row, {}, dsts, srcs, tuple(dst.type for dst in dsts), types, like.pos, like.end, loc=like.loc)
+
+
+def first_lane(dst: Reg, like: Op) -> Op:
+    """``dst``: the first lane that is on."""
+    return Op(FIRST_LANE, {}, (dst,), (), (dst.type,), (), like.pos, like.end, loc=like.loc)
+
+
+def lane_of(dst: Reg, src: Reg, lane: Operand, like: Op) -> Op:
+    """``dst = src`` as a lane has it, in all lanes."""
+    return Op(LANE_OF, {}, (dst,), (src, lane), (dst.type,), (src.type, U32), like.pos, like.end, loc=like.loc)
 
 
 def extract(dst: Reg, source: Reg, shift: int, like: Op) -> Op:

@@ -30,6 +30,7 @@ MODULES = {
         "cluster",
         "hints",
         "definedness",
+        "lone_lanes",
     ),
     "memory": (
         "memory",

@@ -103,6 +103,8 @@ class Writer:
         """A predicate; ``uniform``: the same in all threads of a block."""
         if not uniform and self.chance(0.15):
             return self.predicate()
+        if not uniform and self.chance(0.1):
+            return self.lone()
         name = f"%p{self.fresh()}"
         operands = (
             (f"%u{self.random.randrange(2)}", str(self.random.randrange(4))) if uniform else (self.register(), self.value())
@@ -112,6 +114,17 @@ class Writer:
             self.emit(f"and.b32 %x0, {operands[0]}, {self.random.choice([1, 2, 3, 5, 16])};")
             operands = ("%x0", str(self.random.randrange(3)))
         self.emit(f"setp.{self.random.choice(COMPARE)}.{kind} {name}, {operands[0]}, {operands[1]};")
+        return name
+
+    def lone(self) -> str:
+        """A predicate that at most one thread of a row, or all but one, find true; or with another one fewer, or more."""
+        name = f"%p{self.fresh()}"
+        self.emit(f"mov.u32 %x0, {self.pick('%tid.x', '%laneid')};{self.pick('', ' and.b32 %x0, %x0, 31;')}")
+        which = f"%u{self.random.randrange(2)}" if self.chance(0.3) else str(self.random.choice([0, 0, 1, 5, 31, 37]))
+        alone = self.chance(0.5)
+        self.emit(f"setp.{'eq' if alone else 'ne'}.u32 {name}, %x0, {which};")
+        if self.chance(0.3):
+            self.emit(f"{'and' if alone else 'or'}.pred {name}, {name}, {self.predicate()};")
         return name
 
     def guard(self, probability: float = 0.2) -> str:
