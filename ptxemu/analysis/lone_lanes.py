@@ -1,15 +1,19 @@
 """Branches that at most one lane of a warp takes, such as that of ``if (threadIdx.x == 0)``.
 
-Where a pattern whose lanes all differ is compared with something uniform, at most one lane finds them equal.
+Where a pattern whose lanes all differ is compared with something uniform, at most one lane finds them equal; and with a number,
+those lanes may whose offsets are its low bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from msgspec import Struct
+
 from ptxemu.analysis.linear import Structure
 from ptxemu.analysis.shape import Shape, separate
 from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block
 from ptxemu.ir.ops import Imm, Op, Operand, Reg
 from ptxemu.ir.types import PRED
@@ -24,6 +28,17 @@ def lone_code(uniformity: Uniformity) -> list[LoneCode]:
     return list(_Search(uniformity).run())
 
 
+class Lanes(Struct, frozen=True):
+    """``lanes`` that may; ``one``: at most one of them."""
+
+    lanes: frozenset[int]
+    one: bool = False
+
+
+EVERYONE = frozenset(range(LANES))
+ALL = Lanes(EVERYONE)
+
+
 class _Search:
     def __init__(self, uniformity: Uniformity) -> None:
         self.uniformity = uniformity
@@ -36,19 +51,30 @@ class _Search:
             if block.cond is None or block.table or len(block.succs) != 2:
                 continue
             for target, wanted in zip(block.succs, (not block.negated, block.negated)):
-                if target.preds != [block] or target in self.covered or (lane := self.lane(block.cond, wanted)) is None:
+                if target.preds != [block] or target in self.covered or not (found := self.lanes(block.cond, wanted)).one:
                     continue
                 if blocks := _behind(self.uniformity.structure, block, target):
                     self.covered.update(blocks)
-                    yield LoneCode(blocks, lane)
+                    yield LoneCode(blocks, min(found.lanes) if len(found.lanes) == 1 else ANY)
 
-    def lane(self, predicate: Operand, wanted: bool) -> int | None:
-        """The lane that at most finds a predicate as it is wanted, or ``ANY`` one; None if several may."""
-        op = self.makers.get(predicate) if isinstance(predicate, Reg) else None
+    def lanes(self, predicate: Operand, wanted: bool) -> Lanes:
+        """Those that may find a predicate as it is wanted."""
+        op = self.maker(predicate)
         rule = RULES.get(op.opcode) if op is not None else None
-        if op is None or rule is None or op.guard is not None or any(op.negs) or op["d"] is not predicate:
-            return None
-        return rule(self, op, wanted)
+        return ALL if op is None or rule is None or op["d"] is not predicate else rule(self, op, wanted)
+
+    def maker(self, operand: Operand) -> Op | None:
+        """What makes a register, in all lanes."""
+        op = self.makers.get(operand) if isinstance(operand, Reg) else None
+        return None if op is None or op.guard is not None or any(op.negs) else op
+
+    def zeros(self, operand: Operand) -> frozenset[int]:
+        """The lanes in which a number may be 0: of a pattern, those whose offset is."""
+        op = self.maker(operand)
+        if op is not None and op.opcode in JOINING:
+            return self.zeros(op["a"]) & self.zeros(op["b"])
+        found = self.uniformity.shape(operand)
+        return EVERYONE if found is None else _equal(found, 0)
 
 
 def _behind(structure: Structure, block: Block, target: Block) -> list[Block]:
@@ -62,55 +88,65 @@ def _behind(structure: Structure, block: Block, target: Block) -> list[Block]:
 
 # ---------------------------------------------------------------- predicates
 
-Rule = Callable[[_Search, Op, bool], int | None]
+Rule = Callable[[_Search, Op, bool], Lanes]
 RULES: dict[str, Rule] = {}
+JOINING: set[str] = set()  # instructions of integers whose result is 0 only where both operands are
 
 
-def predicate(opcode: str) -> Callable[[Rule], Rule]:
-    """Register what an instruction says of the lanes in which its result is as wanted."""
+def predicate(opcode: str, joins: bool = False) -> Callable[[Rule], Rule]:
+    """Register what an instruction says of the lanes in which its result is as wanted; ``joins``: of integers, it is 0
+    only where both operands are."""
 
     def add(rule: Rule) -> Rule:
         RULES[opcode] = rule
+        JOINING.update([opcode] if joins else [])
         return rule
 
     return add
 
 
 @predicate("not")
-def _not(search: _Search, op: Op, wanted: bool) -> int | None:
-    return search.lane(op["a"], not wanted) if op.type() is PRED else None
+def _not(search: _Search, op: Op, wanted: bool) -> Lanes:
+    return search.lanes(op["a"], not wanted) if op.type() is PRED else ALL
 
 
 @predicate("and")
-def _and(search: _Search, op: Op, wanted: bool) -> int | None:
-    return _either(search, op) if wanted else None
+def _and(search: _Search, op: Op, wanted: bool) -> Lanes:
+    return _both(search, op, wanted) if wanted else ALL
 
 
-@predicate("or")
-def _or(search: _Search, op: Op, wanted: bool) -> int | None:
-    return None if wanted else _either(search, op, wanted=False)
+@predicate("or", joins=True)
+def _or(search: _Search, op: Op, wanted: bool) -> Lanes:
+    return ALL if wanted else _both(search, op, wanted)
 
 
-def _either(search: _Search, op: Op, wanted: bool = True) -> int | None:
+def _both(search: _Search, op: Op, wanted: bool) -> Lanes:
+    """Where both operands are as wanted."""
     if op.type() is not PRED:
-        return None
-    lanes = (search.lane(op[name], wanted) for name in "ab")
-    return next((lane for lane in lanes if lane is not None), None)
+        return ALL
+    a, b = search.lanes(op["a"], wanted), search.lanes(op["b"], wanted)
+    return _lanes(a.lanes & b.lanes, a.one or b.one)
 
 
 @predicate("setp")
-def _setp(search: _Search, op: Op, wanted: bool) -> int | None:
-    """Of a comparison of integers, as wide as their registers: the lane whose operands may be equal."""
+def _setp(search: _Search, op: Op, wanted: bool) -> Lanes:
+    """Of a comparison of integers, as wide as their registers: where the operands may be equal."""
     kind = op.type_of("a")
     if kind is None or kind.kind not in "bus" or kind.bits < LEAST_BITS or len(op.srcs) != 2:
-        return None
+        return ALL
     if op.mods["cmp"] != ("eq" if wanted else "ne") or {it.type.bits for it in op.srcs if isinstance(it, Reg)} != {kind.bits}:
-        return None
+        return ALL
     for pattern, other in ((op["a"], op["b"]), (op["b"], op["a"])):
         found, bound = search.uniformity.shape(pattern), search.uniformity.shape(other)
-        if found is not None and bound is not None and bound.uniform and _differ(found):
-            return _known_lane(found, other.bits) if isinstance(other, Imm) else ANY
-    return None
+        if isinstance(other, Imm) and other.bits == 0:
+            return _lanes(search.zeros(pattern), found is not None and _differ(found))
+        if found is not None and bound is not None and bound.uniform:
+            return _lanes(_equal(found, other.bits) if isinstance(other, Imm) else EVERYONE, _differ(found))
+    return ALL
+
+
+def _lanes(lanes: frozenset[int], one: bool) -> Lanes:
+    return Lanes(lanes, one or len(lanes) == 1)
 
 
 def _differ(found: Shape) -> bool:
@@ -118,7 +154,9 @@ def _differ(found: Shape) -> bool:
     return not found.widenings and len(set(found.offsets)) == len(found.offsets)
 
 
-def _known_lane(found: Shape, value: int) -> int:
-    """The lane whose offset is the low bits of a number, if the base leaves these alone."""
+def _equal(found: Shape, value: int) -> frozenset[int]:
+    """The lanes that may have a value: those whose offsets are its low bits, if the base leaves these alone."""
+    if found.widenings or not separate(found):
+        return EVERYONE
     offset = value % (1 << min(found.zeros, 63))
-    return found.offsets.index(offset) if separate(found) and offset in found.offsets else ANY
+    return frozenset(lane for lane, own in enumerate(found.offsets) if own == offset)

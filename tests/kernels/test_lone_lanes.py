@@ -41,6 +41,10 @@ COMPARISONS = {
     "setp.eq.u32 %p2, %r1, %r9; not.pred %p1, %p2;": lambda t, which: t.tid[0] == which,
     "setp.eq.u32 %p2, %r1, 6; setp.lt.u32 %p3, %r0, 80; and.pred %p4, %p3, %p2; not.pred %p1, %p4;":
         lambda t, which: (t.tid[0] == 6) & (np.arange(t.count) < 80),
+    "mov.u32 %r3, %tid.y; or.b32 %r4, %r1, %r3; setp.ne.u32 %p1, %r4, 0;": lambda t, which: (t.tid[0] == 0) & (t.tid[1] == 0),
+    "mov.u32 %r3, %tid.y; setp.eq.u32 %p2, %r1, 3; setp.eq.u32 %p3, %r3, 1; and.pred %p4, %p2, %p3; not.pred %p1, %p4;":
+        lambda t, which: (t.tid[0] == 3) & (t.tid[1] == 1),
+    "mov.u32 %r3, %tid.y; or.b32 %r4, %r3, %r9; setp.ne.u32 %p1, %r4, 9;": lambda t, which: t.tid[1] | 9 == 9,
     "cvt.u16.u32 %h1, %r1; mul.lo.u16 %h2, %h1, 8192; setp.ne.u16 %p1, %h2, 8192;": lambda t, which: t.tid[0] % 8 == 1,
 }  # fmt: skip
 
