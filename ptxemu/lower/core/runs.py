@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+from msgspec import Struct
+
 from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.analysis.shape import MAX_OFFSET, Shape
 from ptxemu.ir.block_shape import LANES
@@ -56,7 +58,7 @@ def as_expected(ctx: Context, found: Access, runs: Runs, starts: list[str], all_
     same = ctx.kept(f"{runs} of {key}", lambda: _in_step(ctx, kind, lanes, runs))
     matter = ctx.scalar.bin("and", bits, same, on)
     good = ctx.scalar.icmp("eq", bits, matter, "-1" if all_lanes else on)
-    return ctx.scalar.conjunction([good, *_inside(ctx, found, runs, starts)])
+    return ctx.scalar.conjunction([good, *inside(ctx, found, runs, starts)])
 
 
 def in_groups(ctx: Context, found: Access, runs: Runs, starts: list[str], all_lanes: bool) -> str:
@@ -125,7 +127,7 @@ def _hull_inside(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> 
     return ctx.kept(f"hull of {key}", lambda: ctx.scalar.conjunction([pattern_test(ctx, span) for span in spans]))
 
 
-def _inside(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> Iterator[str]:
+def inside(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> Iterator[str]:
     """i1 for each run: it is aligned and in range."""
     group = Shape(tuple(lane % runs.width * runs.step for lane in range(LANES)))
     return (pattern_test(ctx, Span(found.space, start, group, found.size)) for start in starts)
@@ -139,6 +141,31 @@ def _in_step(ctx: Context, kind: str, addresses: str, runs: Runs) -> str:
     steps = offsets_literal(tuple((lane % runs.width - middle) * runs.step for lane in range(LANES)), kind)
     wanted = ctx.vector.bin("add", kind, bases, steps) if runs.step else bases
     return ctx.bits_of(ctx.vector.icmp("eq", kind, addresses, wanted))
+
+
+class Pieces(Struct, frozen=True):
+    """The lanes, i32, that lie side by side with the one in the middle, and those that do with another one; and where the first
+    lane would be among these."""
+
+    first: str
+    second: str
+    start: str
+
+
+def pieces_of(ctx: Context, found: Access, runs: Runs) -> Pieces:
+    """The two pieces of one run: the first or the last lane is not with the middle one if any lane is not."""
+    key, kind, lanes, offset = _base(ctx, found)
+    whole, end = ctx.vector.ty(kind), (LANES - 1) * runs.step
+    first = ctx.kept(f"{runs} of {key}", lambda: _in_step(ctx, kind, lanes, runs))
+    starts = [ctx.inst(f"extractelement {whole} {lanes}, i64 {lane}") for lane in (0, LANES - 1)]
+    last = ctx.scalar.bin("sub", kind, starts[1], str(end))
+    begins = ctx.scalar.cast("trunc", f"i{LANES}", first, "i1")
+    start = ctx.scalar.select(begins, kind, last, starts[0])
+    steps = offsets_literal(tuple(range(0, end + 1, runs.step)), kind)
+    wanted = ctx.vector.bin("add", kind, ctx.splat(kind, start), steps)
+    second = ctx.bits_of(ctx.vector.icmp("eq", kind, lanes, wanted))
+    moved = ctx.scalar.bin("add", kind, start, str(offset)) if offset else start
+    return Pieces(first, second, ctx.scalar.cast("zext", kind, moved, "i64"))
 
 
 def rows_within(ctx: Context, starts: Sequence[str], size: int, kept: Range) -> str:

@@ -43,6 +43,7 @@ from ptxemu.lower.memory import (
     neighbours,
     pairs,
     patterns,
+    pieces,
     runs,
     strided,
     together,
@@ -197,8 +198,10 @@ def _load_with_care(ctx: Context, found: Access, kind: ScalarType, count: int, w
             ready = in_groups(ctx, found, formed, starts, all_lanes)
         else:
             ready = as_expected(ctx, found, formed, starts, all_lanes or (not formed.step and found.space != "shared"))
-        through = partial(runs.through, ctx, found, starts, in_runs)
-        return ctx.when(ready, through, partial(lanes, rare=found.grouped), types, likely=True)
+        through, apart = partial(runs.through, ctx, found, starts, in_runs), partial(lanes, rare=found.grouped)
+        if pieces.serves(ctx, found, formed, count, kind.bits):
+            apart = partial(pieces.load, ctx, found, formed, starts[0], bits, apart)
+        return ctx.when(ready, through, apart, types, likely=True)
     if ways is None:
         return lanes(rare=found.space == "local" and found.safe)
     _ask_ahead(ctx, found)
