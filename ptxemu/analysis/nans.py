@@ -22,7 +22,8 @@ def takes_raw(op: Op) -> bool:
 
 
 def raw_values(graph: Graph) -> set[Reg]:
-    """Registers that may hold a NaN that is not canonical: raw results, and phis of nothing but such and constants.
+    """Registers that may hold a NaN that is not canonical: raw results, what is carried of such from other lanes, and phis of
+    nothing but such and constants.
 
     Constants that are subnormal are left out, as they are not flushed where subnormal results wait for it as NaNs do
     (lower/core/denormals.py).
@@ -31,16 +32,25 @@ def raw_values(graph: Graph) -> set[Reg]:
     raw.discard(None)
     if not raw:
         return set()
-    phis = [(dst, args) for block in graph.blocks for dst, args in block.phis.rows() if dst.type.bits == 32]
-    hopeful = {dst for dst, _ in phis}
+    found = [(dst, args) for block in graph.blocks for dst, args in block.phis.rows() if dst.type.bits == 32]
+    found += [carried for block in graph.blocks for op in block.ops if (carried := _carried(op)) is not None]
+    hopeful = {dst for dst, _ in found}
     changed = True
     while changed:
         changed = False
-        for dst, args in phis:
+        for dst, args in found:
             if dst in hopeful and not all(_fits(arg, raw, hopeful) for arg in args):
                 hopeful.discard(dst)
                 changed = True
     return {reg for reg in raw if reg is not None} | hopeful
+
+
+def _carried(op: Op) -> tuple[Reg, tuple[Reg | Imm]] | None:
+    """The result of an op that carries a word from one lane to others, and what it carries."""
+    if not op.effects.carries or op.guard is not None or op["d"] is None:
+        return None
+    dst, source = op["d"], op[op.effects.carries]
+    return (dst, (source,)) if isinstance(source, Reg) and source.type.bits == dst.type.bits == 32 else None
 
 
 def _fits(arg: Reg | Imm, raw: set[Reg | None], hopeful: set[Reg]) -> bool:

@@ -38,6 +38,7 @@ Others::
 
     pure                   nothing but the results
     copies a               the result is that operand, and nothing else happens
+    carries a              the result is that operand, of some lane
     faults                 it may fault
     fences                 it orders accesses to memory
     calls                  whatever a function does
@@ -115,6 +116,7 @@ class Effects(Struct, frozen=True):
     accesses: tuple[Access, ...] = ()
     implicit: Implicit = Implicit()
     copies: str = ""
+    carries: str = ""
     meets: str = ""
     waits: str = ""
     arrives: str = ""
@@ -130,7 +132,7 @@ class Effects(Struct, frozen=True):
     @property
     def operands(self) -> tuple[str, ...]:
         """The operands that the clauses name."""
-        found = [self.copies] if self.copies else []
+        found = [name for name in (self.copies, self.carries) if name]
         found += [name for access in self.accesses for name in (access.operand, access.data, access.size) if name.isidentifier()]
         return (*found, "membermask") if self.meets == "membermask" else tuple(found)
 
@@ -179,7 +181,7 @@ def parse(text: str) -> Effects:
         if clause in WORDS:
             name, value = WORDS[clause]
             found[name] = value
-        elif (verb == "copies" and rest.isidentifier()) or (verb in PLACES and rest in PLACES[verb]):
+        elif (verb in ("copies", "carries") and rest.isidentifier()) or (verb in PLACES and rest in PLACES[verb]):
             found[verb] = rest
         elif clause not in EMPTY:
             made = _access(clause)

@@ -10,9 +10,9 @@ MOVEMENT = "Data Movement and Conversion Instructions"
 MISCELLANEOUS = "Miscellaneous Instructions"
 
 row("shfl", "mode=up,down,bfly,idx type=b32", "d:type|q:pred?, a:type, b:b32, c:b32", ptx="3.0", sm=30,
-    does="meets active, varying", flags="unsynced", chapter=MOVEMENT)  # fmt: skip
+    does="meets active, varying, carries a", flags="unsynced", chapter=MOVEMENT)  # fmt: skip
 row("shfl", "sync mode=up,down,bfly,idx type=b32", "d:type|q:pred?, a:type, b:b32, c:b32, membermask:u32", ptx="6.0",
-    sm=30, does="meets membermask, varying", chapter=MOVEMENT)  # fmt: skip
+    sm=30, does="meets membermask, varying, carries a", chapter=MOVEMENT)  # fmt: skip
 
 row("vote", "mode=all,any,uni type=pred", "d:pred, a:pred", ptx="1.2", sm=12, does="meets active, asks lanes, uniform",
     flags="unsynced", chapter=CHAPTER)  # fmt: skip

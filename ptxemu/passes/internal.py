@@ -42,7 +42,7 @@ UNSET_CHOICE = internal_row("_unset_choice", does="faults")  # a branch or a gua
 UNSET_ADDRESS = internal_row("_unset_address", does="faults")
 UNSET_VALUE = internal_row("_unset_value", "a?", does="faults")  # that is stored, at an address that may be generic
 FIRST_LANE = internal_row("_first_lane", "d", does="asks lanes, uniform")  # that is on
-LANE_OF = internal_row("_lane_of", "d, a, lane", does="uniform")  # the value that one lane has of a
+LANE_OF = internal_row("_lane_of", "d, a, lane", does="uniform, carries a")  # the value that one lane has of a
 BARRIER_LEAVE = "_barrier_leave"
 
 

@@ -22,5 +22,5 @@ def lane_of(ctx: Context, op: Op) -> None:
     (kind,) = op.dst_types
     lane = op["lane"]
     index = f"i64 {lane.bits}" if isinstance(lane, Imm) else f"i32 {ctx.scalar_of(lane, U32)}"
-    lanes = ctx.vector_of(op["a"], kind)
+    lanes = ctx.vector_of(op["a"], kind, raw=op["d"] in ctx.raw)
     ctx.define(op, 0, ctx.inst(f"extractelement {ctx.vector.ty(kind.llvm)} {lanes}, {index}"))

@@ -36,7 +36,7 @@ def source_lanes(mode: str, b: int, c: int) -> tuple[list[int], list[bool]]:
 @effect("shfl", size=40)
 def shfl(ctx: Context, op: Op) -> None:
     """shfl, shfl.sync: constant operands become one vector shuffle."""
-    value = ctx.vector_of(op["a"], op.type())
+    value = ctx.vector_of(op["a"], op.type(), raw=op["d"] in ctx.raw)
     b, c = op["b"], op["c"]
     if isinstance(b, Imm) and isinstance(c, Imm):
         lanes, valid = source_lanes(op.mods["mode"], b.bits, c.bits)
