@@ -21,6 +21,7 @@ from ptxemu.passes.lone_lanes import ANY, LoneCode
 
 LEAST_BITS = 32
 """Of a number in which offsets of lanes do not wrap."""
+DEEPEST = 6  # of conditions that are looked through
 
 
 def lone_code(uniformity: Uniformity) -> list[LoneCode]:
@@ -44,6 +45,7 @@ class _Search:
         self.uniformity = uniformity
         self.makers: dict[Reg, Op] = {}
         self.covered: set[Block] = set()
+        self.depth = 0  # of what is looked at
 
     def run(self) -> Iterator[LoneCode]:
         for block in self.uniformity.structure.order:
@@ -61,20 +63,28 @@ class _Search:
         """Those that may find a predicate as it is wanted."""
         op = self.maker(predicate)
         rule = RULES.get(op.opcode) if op is not None else None
-        return ALL if op is None or rule is None or op["d"] is not predicate else rule(self, op, wanted)
+        if op is None or rule is None or op["d"] is not predicate:
+            return ALL
+        self.depth += 1
+        found = rule(self, op, wanted)
+        self.depth -= 1
+        return found
 
     def maker(self, operand: Operand) -> Op | None:
-        """What makes a register, in all lanes."""
-        op = self.makers.get(operand) if isinstance(operand, Reg) else None
+        """What makes a register, in all lanes; None of those beyond some depth, too."""
+        op = self.makers.get(operand) if isinstance(operand, Reg) and self.depth < DEEPEST else None
         return None if op is None or op.guard is not None or any(op.negs) else op
 
     def zeros(self, operand: Operand) -> frozenset[int]:
         """The lanes in which a number may be 0: of a pattern, those whose offset is."""
         op = self.maker(operand)
         if op is not None and op.opcode in JOINING:
-            return self.zeros(op["a"]) & self.zeros(op["b"])
-        found = self.uniformity.shape(operand)
-        return EVERYONE if found is None else _equal(found, 0)
+            self.depth += 1
+            found = self.zeros(op["a"]) & self.zeros(op["b"])
+            self.depth -= 1
+            return found
+        shape = self.uniformity.shape(operand)
+        return EVERYONE if shape is None else _equal(shape, 0)
 
 
 def _behind(structure: Structure, block: Block, target: Block) -> list[Block]:
@@ -82,8 +92,8 @@ def _behind(structure: Structure, block: Block, target: Block) -> list[Block]:
     loop = structure.loops.get(block)
     if structure.loops.get(target) is not loop:
         return []
-    inside = structure.order if loop is None else loop.blocks
-    return [other for other in structure.order if other in inside and structure.dominance.dominates(target, other)]
+    found = structure.dominance.dominated(target)
+    return sorted((other for other in found if loop is None or other in loop.blocks), key=structure.index.__getitem__)
 
 
 # ---------------------------------------------------------------- predicates

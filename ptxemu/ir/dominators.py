@@ -136,6 +136,13 @@ class Dominance:
         x, y = self.number[a], self.number[b]
         return self._first[x] <= self._first[y] < self._end[x]
 
+    def dominated(self, block: Block) -> list[Block]:
+        """A block and those that it dominates."""
+        found = [self.number[block]]
+        for node in found:  # which grows meanwhile
+            found += self.children[node]
+        return [self.order[node] for node in found]
+
     def frontiers(self) -> list[int]:
         """The dominance frontier of every node, by number, as a set in which bit i stands for node i."""
         result = [0] * len(self.order)

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.analysis.lone_lanes import lone_code
+from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.device.frames import SMALL, largest_frame
 from ptxemu.driver import compile, jit, lowering
 from ptxemu.driver.effort import FAST, LONGEST, cost_of
@@ -20,6 +22,7 @@ from ptxemu.driver.pipeline import VERIFY_VARIABLE
 from ptxemu.lower.core.journal import Journal, Noted
 from ptxemu.lower.core.scratch import bytes_of
 from ptxemu.lower.functions.function import LARGE_BLOCK
+from ptxemu.passes.lone_lanes import single_out
 from tests.support.kernel_tools import kernel
 
 ALLOCA = re.compile(r"alloca (?:\[(\d+) x i8\]|(\S.*?)), align")
@@ -322,6 +325,28 @@ def test_most_of_what_is_done_for_phis_is_done_for_columns_of_them(monkeypatch: 
     few, many = cost(2), cost(50)
     assert many[1] > few[1] + 3000
     assert many[0] - few[0] < 13 * (many[1] - few[1])
+
+
+ALONE = {
+    "branches": "setp.ne.u32 %p1, %r0, {index}; @%p1 bra L{index}; add.u32 %r1, %r1, %r0; L{index}:",
+    "branches in branches": "setp.ne.u32 %p1, %r0, {index}; @%p1 bra END; add.u32 %r1, %r1, %r0;",
+    "conditions": "or.pred %p1, %p1, %p1; @%p1 bra L{index}; add.u32 %r1, %r1, %r0; L{index}:",
+    "numbers": "or.b32 %r3, %r3, %r3; setp.ne.u32 %p1, %r3, 0; @%p1 bra L{index}; add.u32 %r1, %r1, %r0; L{index}:",
+}
+
+
+@pytest.mark.parametrize("line", ALONE.values(), ids=ALONE)
+def test_code_of_single_lanes_is_found_in_a_time_that_grows_with_it(line: str) -> None:
+    def calls(count: int) -> int:
+        begin = "mov.u32 %r0, %tid.x; mov.u32 %r3, %r0; mov.u32 %r1, 1; setp.ne.u32 %p1, %r0, 3;"
+        end = "END: ld.param.u64 %rd0, [out]; st.global.u32 [%rd0], %r1; ret;"
+        lines = (line.format(index=index) for index in range(count))
+        module = compile.front(kernel("\n".join([begin, *lines, end])))
+        shapes = Uniformity(compile.prepare(module, module.functions["k"], "full row").graphs[0], "full row")
+        return called_functions(lambda: single_out(lone_code(shapes), shapes.varies))
+
+    few, many = calls(100), calls(400)
+    assert many < 4.2 * few
 
 
 LOCK = "L{index}: atom.global.cas.b32 %r2, [%rd0], 0, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra L{index}; st.global.u32 [%rd0], 0;"
