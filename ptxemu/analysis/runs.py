@@ -13,6 +13,7 @@ from itertools import pairwise, product
 from msgspec import Struct
 
 from ptxemu.analysis.assumed import AT_LEAST, AT_MOST, REMAINDER
+from ptxemu.analysis.quotients import ESTIMATES
 from ptxemu.analysis.shape import Shape, trailing_zeros
 from ptxemu.analysis.uniformity import RULES, UNIFORM, Uniformity
 from ptxemu.ir.block_shape import LANES
@@ -146,6 +147,8 @@ class _Groups:
             for known in (self, self._aligned):
                 if (found := rule(known, op)) is not None:
                     return Shape(found.offsets, found.zeros)
+        if self._bounded and op.opcode in ESTIMATES and not op.negs and (found := ESTIMATES[op.opcode](self, op)) is not None:
+            return found
         return UNIFORM if all(source is not None and source.uniform for source in sources) else None
 
     def _chosen(self, op: Op) -> Shape | None:

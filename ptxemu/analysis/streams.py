@@ -75,7 +75,9 @@ class _Search:
         accesses = [op for block in blocks for op in block.ops if op.accesses]
         gathers = [op for op in accesses if self._has_own_place(op)]
         made = makers(blocks)
-        if not gathers or not _independent(blocks, made) or any(map(self._is_of_neighbours, _going_on(accesses, made))):
+        if not gathers or not _walk(gathers, loop) or not _independent(blocks, made):
+            return None
+        if any(map(self._is_of_neighbours, _going_on(accesses, made))):
             return None
         defined = dict.fromkeys(reg for block in blocks for reg in defined_in(block))
         parting = any(exits[0] in block.succs and block in uniformity.linear.divergent for block in blocks)
@@ -83,7 +85,7 @@ class _Search:
         if parting:
             fits = closed(uniformity, exits[0], blocks, defined.keys())
         else:
-            fits = _walk(gathers, loop) and self._leave_whole([*exits[0].phis.dsts, *outputs])
+            fits = self._leave_whole([*exits[0].phis.dsts, *outputs])
         inputs = dict.fromkeys(reg for block in blocks for reg in read_by(block) if reg not in defined)
         return Stream(blocks, exits[0], list(inputs), outputs, gathers, parting) if fits else None
 

@@ -1,5 +1,5 @@
-"""Indexes that bounds and remainders leave as they are in some warps and not in others, against the interpreter; and grids with
-edges that repeat or are closed, against NumPy."""
+"""Indexes that bounds, remainders and quotients leave as they are in some warps and not in others, against the interpreter; and
+grids with edges that repeat or are closed, against NumPy."""
 
 from __future__ import annotations
 
@@ -46,6 +46,12 @@ INDEXES = (
     "sub.u32 %r8, 100, %r1; rem.u32 %r8, %r8, 1000; and.b32 %r8, %r8, 4095;",
     "mul.lo.s32 %r8, %r1, 3; add.s32 %r8, %r8, %r2; max.s32 %r8, %r8, 1; rem.u32 %r8, %r8, %r3;",
     "add.s32 %r8, %r1, %r3; rem.s32 %r8, %r8, %r3; add.s32 %r8, %r8, 1; rem.s32 %r8, %r8, %r3;",
+    "div.u32 %r8, %r1, 36; mul.lo.u32 %r9, %r8, 36; sub.u32 %r9, %r1, %r9; mad.lo.u32 %r8, %r8, 40, %r9; min.u32 %r8, %r8, %r4;",
+    "rem.s32 %r9, %r1, 20; div.s32 %r8, %r1, 20; mad.lo.s32 %r8, %r8, %r3, %r9; max.s32 %r8, %r8, 0; and.b32 %r8, %r8, 4095;",
+    "mul.hi.u32 %r8, %r1, 954437177; shr.u32 %r8, %r8, 3; mul.lo.u32 %r9, %r8, 36; sub.u32 %r9, %r1, %r9; add.s32 %r8, %r8, %r2; "
+    "max.s32 %r8, %r8, 0; mad.lo.u32 %r8, %r8, 100, %r9; and.b32 %r8, %r8, 4095;",
+    "div.s32 %r9, %r1, %r3; rem.s32 %r8, %r1, %r3; mad.lo.s32 %r8, %r9, 64, %r8; and.b32 %r8, %r8, 4095;",
+    "mul.hi.s32 %r9, %r1, 1431655766; mad.lo.s32 %r8, %r9, 4, %r1; mul.hi.u32 %r9, %r8, -2147483648; add.u32 %r8, %r8, %r9;",
     "min.s32 %r8, %r1, %r4; add.s32 %r8, %r8, 2147483520; sub.s32 %r8, %r8, 2147483520;",
 )
 ADDRESSES = (

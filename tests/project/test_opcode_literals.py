@@ -1,8 +1,8 @@
 """What an instruction does and is called stands in the table: elsewhere, code asks the op.
 
 Counted are, in each file, the string literals that equal an opcode or the name of a lowering, outside the table, the
-dialects, registrations (``@elementwise("x")``, ``@effect``, ``@method``, ``@pattern``, ``@predicate``, ``@linear``,
-``internal_row``) and the names of LLVM instructions in calls of an emitter.
+dialects, registrations (``@elementwise("x")``, ``@effect``, ``@method``, ``@pattern``, ``@predicate``, ``@estimate``,
+``@linear``, ``internal_row``) and the names of LLVM instructions in calls of an emitter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ptxemu.lower.core.registry import lowerings
 from tests.support.places import PACKAGE
 
 TABLES = {"isa", "dialects"}
-REGISTRATIONS = {"elementwise", "effect", "method", "pattern", "predicate", "linear", "internal_row"}
+REGISTRATIONS = {"elementwise", "effect", "method", "pattern", "predicate", "estimate", "linear", "internal_row"}
 EMITTERS = {"bin", "icmp", "fcmp", "cast", "intrinsic", "select"}
 
 MOST = 40
