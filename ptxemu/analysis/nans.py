@@ -7,13 +7,15 @@ the host's NaN, and readers that observe bits (stores, moves, conversions) make 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.ops import Imm, Op, Reg
 
 
 def may_be_raw(op: Op) -> bool:
     """Whether the result of ``op`` is left raw. A guarded result mixes with an old value of unknown kind."""
-    return op.effects.nan == "raw" and op.guard is None and op.dst_types[0].name == "f32"
+    return op.effects.nan in ("raw", "quiet") and op.guard is None and op.dst_types[0].name == "f32"
 
 
 def takes_raw(op: Op) -> bool:
@@ -28,21 +30,31 @@ def raw_values(graph: Graph) -> set[Reg]:
     Constants that are subnormal are left out, as they are not flushed where subnormal results wait for it as NaNs do
     (lower/core/denormals.py).
     """
-    raw = {op.dsts[0] for block in graph.blocks for op in block.ops if may_be_raw(op)}
-    raw.discard(None)
-    if not raw:
+    return _followed(graph, may_be_raw)
+
+
+def quiet_values(graph: Graph) -> set[Reg]:
+    """Those of them that are never signaling NaNs. Sums and products may be: LLVM takes a product by 1 for the other factor."""
+    return _followed(graph, lambda op: may_be_raw(op) and op.effects.nan == "quiet")
+
+
+def _followed(graph: Graph, begins: Callable[[Op], bool]) -> set[Reg]:
+    """Results of some ops, what is carried of them, and phis of nothing but these and constants."""
+    found = {op.dsts[0] for block in graph.blocks for op in block.ops if begins(op)}
+    found.discard(None)
+    if not found:
         return set()
-    found = [(dst, args) for block in graph.blocks for dst, args in block.phis.rows() if dst.type.bits == 32]
-    found += [carried for block in graph.blocks for op in block.ops if (carried := _carried(op)) is not None]
-    hopeful = {dst for dst, _ in found}
+    others = [(dst, args) for block in graph.blocks for dst, args in block.phis.rows() if dst.type.bits == 32]
+    others += [carried for block in graph.blocks for op in block.ops if (carried := _carried(op)) is not None]
+    hopeful = {dst for dst, _ in others}
     changed = True
     while changed:
         changed = False
-        for dst, args in found:
-            if dst in hopeful and not all(_fits(arg, raw, hopeful) for arg in args):
+        for dst, args in others:
+            if dst in hopeful and not all(_fits(arg, found, hopeful) for arg in args):
                 hopeful.discard(dst)
                 changed = True
-    return {reg for reg in raw if reg is not None} | hopeful
+    return {reg for reg in found if reg is not None} | hopeful
 
 
 def _carried(op: Op) -> tuple[Reg, tuple[Reg | Imm]] | None:

@@ -32,7 +32,8 @@ Results are the same in all lanes if the operands are, unless a clause says othe
     varying                whatever the operands; ``varying in local``: in the local state space
     uniform                the same in all lanes that take part
     raw nan                f32 results that only have to be made canonical if they are NaN, which can wait
-    any nan                what NaN an f32 operand is makes no difference (implied by ``raw nan``)
+    quiet nan              the same, and NaNs among them are no signaling ones where code relies on it (lower/values/float.py)
+    any nan                what NaN an f32 operand is makes no difference (implied by ``raw nan`` and ``quiet nan``)
 
 Others::
 
@@ -72,8 +73,8 @@ PLACES = {
 WORDS = {
     "asks lanes": ("asks", True), "varying": ("results", "varying"),
     "varying in local": ("results", "varying in local"), "uniform": ("results", "uniform"),
-    "raw nan": ("nan", "raw"), "any nan": ("nan", "any"), "faults": ("faults", True), "fences": ("fences", True),
-    "calls": ("calls", True),
+    "raw nan": ("nan", "raw"), "quiet nan": ("nan", "quiet"), "any nan": ("nan", "any"),
+    "faults": ("faults", True), "fences": ("fences", True), "calls": ("calls", True),
 }  # fmt: skip
 EMPTY = ("pure", "nothing")
 

@@ -9,7 +9,7 @@ from ptxemu.isa.words import THREE
 
 CHAPTER = "9.7.3 Floating-Point Instructions"
 MIXED = "9.7.5 Mixed Precision Floating-Point Instructions"
-RAW, ANY = "raw nan", "any nan"
+RAW, QUIET, ANY = "raw nan", "quiet nan", "any nan"
 ROUND = "round=rn,rz,rm,rp"
 OPTIONAL_ROUND = "round?=rn,rz,rm,rp"
 DIRECTED_GATES = "rm@1.4@20 rp@1.4@20"
@@ -98,9 +98,9 @@ row("testp", "type=f32,f64", "d:pred, a:type", ptx="2.0", sm=20, lower=UNSUPPORT
 for opcode in ("min", "max"):
     lower = f"{opcode}.fp"
     nan = "NaN@7.0@80"
-    row(opcode, "ftz? NaN? type=f32", TWO, lower=lower, does=ANY, gates=nan, chapter=CHAPTER)
-    row(opcode, "ftz? NaN? xorsign abs type=f32", TWO, ptx="7.2", sm=86, lower=lower, does=ANY, chapter=CHAPTER)
-    row(opcode, "ftz? NaN? abs? type=f32", THREE, ptx="8.8", sm=100, lower=lower, does=ANY, chapter=CHAPTER)
+    row(opcode, "ftz? NaN? type=f32", TWO, lower=lower, does=QUIET, gates=nan, chapter=CHAPTER)
+    row(opcode, "ftz? NaN? xorsign abs type=f32", TWO, ptx="7.2", sm=86, lower=lower, does=RAW, chapter=CHAPTER)
+    row(opcode, "ftz? NaN? abs? type=f32", THREE, ptx="8.8", sm=100, lower=lower, does=RAW, chapter=CHAPTER)
     row(opcode, "type=f64", TWO, sm=13, lower=lower, chapter=CHAPTER)
 
 traits("steps", "fma")

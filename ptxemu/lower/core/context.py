@@ -102,6 +102,7 @@ class Context:
         self.sure = SureTrips()
         self.checking = False  # in the version of a segment that runs when that test has failed
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)
+        self.quiet: set[Reg] = set()  # ... and are no signaling ones
         self.canonical: Noted[tuple[Reg, bool], str] = self.journal.dictionary()
         self.scratch = Scratch()
         self.stored: Noted[tuple[int, str, str], str] = self.journal.dictionary()  # copies in scratch by epoch, type and value

@@ -82,6 +82,7 @@ class Emitter(ABC):
     numerics = numerics_of("", ())
     target = Target(frozenset())
     raw_nan = False  # the caller makes f32 NaNs canonical where their bits are observed (analysis/nans.py)
+    quiet: Sequence[bool] = ()  # which sources of the op are f32 that are no signaling NaNs, if that is known
     daz = False  # the processor reads and makes no subnormals, which the caller sees to where bits are observed (denormals.py)
 
     def __init__(self, lanes: int, lines: list[str] | None = None) -> None:

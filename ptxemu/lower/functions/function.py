@@ -8,7 +8,7 @@ from functools import partial
 from ptxemu.analysis.interleaving import word_of
 from ptxemu.analysis.lane_regions import LaneRegion
 from ptxemu.analysis.masks import representatives
-from ptxemu.analysis.nans import raw_values
+from ptxemu.analysis.nans import quiet_values, raw_values
 from ptxemu.analysis.origins import Origin, origins
 from ptxemu.analysis.sums import is_fenceless, strays_of
 from ptxemu.analysis.uniformity import Uniformity
@@ -76,7 +76,7 @@ class FunctionBuilder:
 
     def run(self, symbol: str) -> str:
         ctx = self.ctx
-        ctx.raw = raw_values(self.graph)
+        ctx.raw, ctx.quiet = raw_values(self.graph), quiet_values(self.graph)
         stamped = leaves_stamps(ctx.unit.observed) and not ctx.layout.framed
         ctx.fenceless = stamped and is_fenceless(self.graph)
         ctx.local_word = 0 if ctx.layout.framed or tells_accesses(ctx.unit.observed) else word_of(self.graph)

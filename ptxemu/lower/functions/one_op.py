@@ -52,6 +52,11 @@ def _source(ctx: Context, item: Operand, kind: ScalarType, negated: bool, vector
     return ctx.vector_of(item, kind, raw=raw) if vector else ctx.scalar_of(item, kind, raw=raw)
 
 
+def _is_quiet(ctx: Context, source: Operand) -> bool:
+    """Whether an f32 is no signaling NaN."""
+    return source.bits & 0x7FFFFFFF <= 0x7F800000 if isinstance(source, Imm) else source in ctx.quiet
+
+
 def elementwise(ctx: Context, op: Op) -> None:
     """A register-to-register op: once for the warp if its result is uniform or a pattern, else for all lanes."""
     live = [dst for dst in op.dsts if dst is not None]
@@ -63,6 +68,7 @@ def elementwise(ctx: Context, op: Op) -> None:
     vector = ctx.shape(live[0]) is None
     emitter = ctx.vector if vector else ctx.scalar
     emitter.raw_nan = may_be_raw(op)
+    emitter.quiet = [_is_quiet(ctx, source) for source in op.srcs] if emitter.raw_nan else ()
     results = ELEMENTWISE[op.row.lower](emitter, op, *_sources(ctx, op, vector))
     if isinstance(results, str):
         results = (results,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.emit import Emitter, elementwise
@@ -248,13 +249,56 @@ def extreme_of(e: Emitter, op: Op, t: str, xs: tuple[str, ...]) -> str:
     return e.intrinsic("copysign", t, result, sign) if sign else result
 
 
-@elementwise("min.fp", "max.fp")
-def float_extreme(e: Emitter, op: Op, *xs: str) -> str:
+@elementwise("min.fp")
+def float_least(e: Emitter, op: Op, *xs: str) -> str:
+    return _float_extreme(e, op, xs, LEAST)
+
+
+@elementwise("max.fp")
+def float_greatest(e: Emitter, op: Op, *xs: str) -> str:
+    return _float_extreme(e, op, xs, GREATEST)
+
+
+def _float_extreme(e: Emitter, op: Op, xs: tuple[str, ...], choice: int) -> str:
     t = op.type().llvm
-    result = extreme_of(e, op, t, flush_inputs(e, op, t, xs))
+    sources = flush_inputs(e, op, t, xs)
+    if _has_ranges(e, t) and not {"NaN", "abs"} & op.mods.keys():
+        result, raw = _range_of(e, sources, choice), e.raw_nan
+    else:
+        result, raw = extreme_of(e, op, t, sources), e.raw_nan and op.effects.nan != "quiet"
     if t == "double" and e.numerics.hardware:
         result = e.select(is_nan(e, t, result), t, hardware_nan(e, op.opcode, t, xs, result), result)
-    return canonical(e, t, result)
+    return result if raw else canonical(e, t, result)
+
+
+RANGE, PRODUCT = "llvm.x86.avx512.mask.range.ps.512", "llvm.x86.avx512.mul.ps.512"
+LEAST, GREATEST = 4, 5  # what RANGE chooses, with its sign
+NEAREST = 8  # said in the instruction, which LLVM takes for no plain product
+REGISTER = 16
+
+
+def _has_ranges(e: Emitter, t: str) -> bool:
+    """Whether the CPU compares numbers as PTX does, with zeros and quiet NaNs, in vectors of f32."""
+    return t == "float" and e.target.avx512 and bool(e.lanes) and e.lanes % REGISTER == 0 and not e.daz
+
+
+def _range_of(e: Emitter, xs: tuple[str, ...], choice: int) -> str:
+    """Signaling NaNs would win: a product by 1 makes them quiet."""
+    kind = f"<{REGISTER} x float>"
+    e.declare(RANGE, f"declare {kind} @{RANGE}({kind}, {kind}, i32, {kind}, i{REGISTER}, i32)")
+    e.declare(PRODUCT, f"declare {kind} @{PRODUCT}({kind}, {kind}, i32)")
+
+    def quiet(index: int, x: str) -> str:
+        known = e.quiet and e.quiet[index]
+        return x if known else e.inst(f"call {kind} @{PRODUCT}({kind} {x}, {kind} splat (float 1.0), i32 {NEAREST})")
+
+    def chosen(a: str, b: str) -> str:
+        rest = f"i32 {choice}, {kind} zeroinitializer, i{REGISTER} -1, i32 4"
+        return e.inst(f"call {kind} @{RANGE}({kind} {a}, {kind} {b}, {rest})")
+
+    starts = range(0, e.lanes, REGISTER)
+    parts = [reduce(chosen, (quiet(i, part(e, "float", x, at, REGISTER)) for i, x in enumerate(xs))) for at in starts]
+    return joined(e, "float", parts, REGISTER)
 
 
 # ---------------------------------------------------------------- approximate division
