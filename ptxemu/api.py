@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ptxemu import dialects
-from ptxemu._runtime import ffi, lib
+from ptxemu._runtime import ffi
 from ptxemu.cache import Cache
 from ptxemu.device.advice import Terms, advised
 from ptxemu.device.arguments import Arguments
@@ -422,13 +422,20 @@ class Launcher(Struct, frozen=True):
         return _Launch(self._ready(shared, bool(cooperative), cluster, printf), args, arguments, limit)
 
     def _ready(self, shared: object, cooperative: bool, cluster: object, printf: Callable[[str], None] | None) -> _Ready:
-        """What is to be launched, compiled."""
+        """What is to be launched, compiled; that of the launch before, as a rule."""
         module, info, prepared = self.kernel.module, self.kernel.info, self._prepared
+        plain = type(shared) is int and cluster is None and self._part is None
+        before: _Ready | None = prepared.ready
+        if plain and before is not None and before.is_for(shared, cooperative, printf):
+            return before
         engine = engine_of(module.device.engine)
         code, loaded = engine.load(module.program, info.name, prepared.shape.code_block)
         dynamic = check_shared(prepared.entry, prepared.facts, code.facts.static_shared, shared)
         extents = check_cluster(prepared.entry, info, prepared.facts, prepared.shape, cluster)
-        return _Ready(self, engine, code, loaded, dynamic, cooperative, extents, printf)
+        ready = _Ready(self, engine, code, loaded, dynamic, cooperative, extents, printf)
+        if plain:
+            prepared.ready = ready
+        return ready
 
 
 class StreamLauncher(Struct, frozen=True):
@@ -469,6 +476,10 @@ class _Ready(Struct):
     cluster: Extent
     printf: Callable[[str], None] | None
 
+    def is_for(self, shared: object, cooperative: bool, printf: object) -> bool:
+        """Whether it is what another launch needs, whose code could be no better."""
+        return self.code.final and self.shared == shared and self.cooperative is cooperative and self.printf is printf
+
     def run(self, params: bytes, timeout: float | None, stop: threading.Event | None) -> tuple[LaunchResult, list[Child]]:
         """Launch and wait. What the kernel has launched itself is told as well: it is not done yet."""
         module, info, prepared = self.launcher.kernel.module, self.launcher.kernel.info, self.launcher._prepared
@@ -482,15 +493,12 @@ class _Ready(Struct):
         ended = self.engine.watch(module.program, info.name, prepared.shape.code_block, self.code)
         run = self.engine.runs(loaded)(device.arena, module.origin(info.name), self.printf, stop)
         try:
-            start, config = prepared.start(resident, self.code), ffi.new(CONFIG)
-            start.buffer = data = ffi.from_buffer(params)
-            start.dynamic_shared, start.cooperative, start.surfaces = self.shared, self.cooperative, surfaces.pointer
-            start.joins, start.cluster = True, self.cluster
-            lib.pe_start_config(start, config)
-            config.kernel = loaded.address
+            config = prepared.config(resident, self.code, (self.shared, self.cooperative, self.cluster))
+            config.params = data = ffi.from_buffer(params)
+            config.surfaces, config.kernel = surfaces.pointer, loaded.address
             if (part := self.launcher._part) is not None:
                 config.first, config.blocks = part.start, len(part)
-            done = run.execute(config, timeout, (data, loaded, resident, surfaces, prepared, start))
+            done = run.execute(config, timeout, (data, loaded, resident, surfaces, prepared))
         except (Fault, LaunchTimeout) as error:
             terms = Terms(self.shared, self.cooperative, self.code.facts.spins and prepared.shape.blocks > 1)
             raise advised(error, terms, partial(module.needs, info.name)) from None
