@@ -206,7 +206,10 @@ def _load_with_care(ctx: Context, found: Access, kind: ScalarType, count: int, w
         return lanes(rare=found.space == "local" and found.safe)
     _ask_ahead(ctx, found)
     all_or_none = _all_or_none(ctx, found, kind, count) or (ways.partly is None and _is_whole_window(ctx, found, kind, count))
-    return patterns.access(ctx, found, ways, lanes, types, all_lanes=found.space != "shared" and all_or_none)
+    by_lanes: Made = lanes
+    if count == 1:
+        by_lanes = strided.at_border(ctx, [found], kind.bytes, lambda: [strided.load(ctx, found, bits)], lanes, types)
+    return patterns.access(ctx, found, ways, by_lanes, types, all_lanes=found.space != "shared" and all_or_none)
 
 
 def _places_at_once(ctx: Context, found: Access, rare: bool) -> tuple[str, str]:
@@ -488,7 +491,8 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         ctx.when(ready, whole, partial(lanes, rare=found.grouped), [], likely=True)
     else:
         ways = pattern()
-        by_pattern = partial(patterns.access, ctx, found, lanes=lanes, types=[], all_lanes=all_or_none and formed is not None)
+        by_lanes: Made = strided.at_border(ctx, [found], kind.bytes, in_strides, lanes) if count == 1 else lanes
+        by_pattern = partial(patterns.access, ctx, found, lanes=by_lanes, types=[], all_lanes=all_or_none and formed is not None)
         test = patterns.whole_test(ctx, found) if ways.partly is not None and not found.admitted else ""
         if ways.partly is not None and test:
             ctx.when(test, ways.whole, partial(by_pattern, Ways(ways.partly)), [], likely=True)

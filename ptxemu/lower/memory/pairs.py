@@ -21,7 +21,7 @@ from ptxemu.lower.core.effects import EFFECTS, Effect
 from ptxemu.lower.core.gather import gather_stored, scatter_stored
 from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.telling import WHOLE_WORDS, admit, unseen
-from ptxemu.lower.memory import windows
+from ptxemu.lower.memory import strided, windows
 
 Key = tuple[bool, Reg, int]  # whether it writes, base and size
 
@@ -120,11 +120,15 @@ def _load_both(ctx: Context, ops: Sequence[Op]) -> list[str]:
     def lane_by_lane() -> list[str]:
         return [alone(item) for item in found]
 
+    def those_on() -> list[str]:
+        return [strided.load(ctx, item, bits) for item in found]
+
     def together() -> list[str]:
         return windows.load_both(ctx, found, bits, size)
 
-    ready = _ready(ctx, found)
-    values = ctx.when(ready, together, lane_by_lane, [f"<{LANES} x {bits}>"] * 2, likely=True) if ready else together()
+    ready, types = _ready(ctx, found), [f"<{LANES} x {bits}>"] * 2
+    apart = strided.at_border(ctx, found, size, those_on, lane_by_lane, types)
+    values = ctx.when(ready, together, apart, types, likely=True) if ready else together()
     return [ctx.vector.cast("bitcast", bits, value, _kind(op).llvm) for op, value in zip(ops, values)]
 
 
@@ -152,8 +156,13 @@ def _store_both(ctx: Context, ops: Sequence[Op]) -> None:
         windows.store(ctx, found, bits, size, values)
         return []
 
+    def those_on() -> list[str]:
+        for item, value in zip(found, values):
+            strided.store(ctx, item, bits, value)
+        return []
+
     if ready := _ready(ctx, found):
-        ctx.when(ready, together, lane_by_lane, [], likely=True)
+        ctx.when(ready, together, strided.at_border(ctx, found, size, those_on, lane_by_lane), [], likely=True)
     else:
         together()
 

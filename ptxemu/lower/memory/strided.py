@@ -1,11 +1,13 @@
 """Accesses of shared memory whose lanes lie one distance apart, farther than in a window (:mod:`ptxemu.lower.memory.windows`), as
 on a column or a diagonal of a tile.
 
-Where lanes are off, the others would often go beyond the memory: only the first and the last lane that are on are tested.
+Where lanes are off, they would often go beyond the memory: only the first and the last lane that are on are tested. So are, in
+the end, those of other patterns with equal steps, as at the border of an array whose neighbours are loaded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from ptxemu.analysis.shape import Shape
@@ -16,6 +18,8 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.gather import gather_near, scatter_near
 from ptxemu.lower.core.literals import offsets_literal
 from ptxemu.lower.core.runs import hull_of
+
+Made = Callable[[], list[str]]
 
 
 def serves(ctx: Context, found: Access, step: int) -> bool:
@@ -29,6 +33,28 @@ def test(ctx: Context, found: Access) -> str:
     """i1: the lanes that are on are aligned and in range, in this access and in others off its base."""
     key, low, high = hull_of(ctx, found)
     return ctx.kept(f"ends of {key} in {found.mask}", partial(_ends_inside, ctx, found, (low, high)))
+
+
+def at_border(ctx: Context, found: Sequence[Access], step: int, inside: Made, otherwise: Made, types: Sequence[str] = ()) -> Made:
+    """``inside`` where the lanes that are on are aligned and in range, of accesses to one element of ``step`` bytes in each lane,
+    at equal distances; ``otherwise`` of others, and where somebody is to be told of them."""
+    if ctx.unit.observed or not all(_have_ends(ctx, item, step) for item in found):
+        return otherwise
+
+    def choose() -> list[str]:
+        test = ctx.scalar.conjunction([_ends_inside(ctx, item, (0, 0)) for item in found])
+        return ctx.when(test, inside, otherwise, types, likely=True)
+
+    return choose
+
+
+def _have_ends(ctx: Context, found: Access, step: int) -> bool:
+    if found.space != "shared" or found.shape is None or found.safe or found.at_once or found.strong or ctx.checking:
+        return False
+    first, second = found.shape.offsets[:2]
+    apart = second - first
+    equal = apart != 0 and found.shape.offsets == tuple(range(first, first + apart * LANES, apart))
+    return equal and ctx.target.gathers_near(8 * step)
 
 
 def _ends_inside(ctx: Context, found: Access, hull: tuple[int, int]) -> str:
