@@ -372,3 +372,32 @@ def rotation(random: np.random.Generator, small: bool) -> Case:
     expected = np.where(inside, picture[y.clip(0, height - 1), x.clip(0, width - 1)], np.float32(0))
     arguments = [width, height, cosine, sine, Surface(picture), np.zeros_like(picture)]
     return Case((blocks(width, 32), blocks(height, 8)), (32, 8), arguments, {5: expected})
+
+
+@case
+def warp_rows(random: np.random.Generator, small: bool) -> Case:
+    rows, columns = (21, 75) if small else (2048, 1000)
+    matrix, vector = floats(random, rows, columns), floats(random, columns)
+    expected = (matrix.astype(np.float64) @ vector).astype(np.float32)
+    arguments = [rows, columns, matrix, vector, np.zeros(rows, np.float32)]
+    return Case((blocks(rows, 4),), (128,), arguments, {4: expected}, 1e-4)
+
+
+@case
+def convolution(random: np.random.Generator, small: bool) -> Case:
+    width, height = (77, 41) if small else (2048, 1024)
+    picture, taps = floats(random, height, width), floats(random, 5, 5)
+    padded = np.pad(picture.astype(np.float64), 2, mode="edge")
+    expected = sum(taps[v, u] * padded[v : v + height, u : u + width] for v in range(5) for u in range(5))
+    arguments = [width, height, taps, picture, np.zeros_like(picture)]
+    return Case((blocks(width, 32), blocks(height, 16)), (32, 16), arguments, {4: expected.astype(np.float32)}, 1e-4)
+
+
+@case
+def paths(random: np.random.Generator, small: bool) -> Case:
+    sequences, steps = (3, 9) if small else (128, 64)
+    moves, worth = floats(random, 64, 64), floats(random, sequences, steps, 64)
+    value = worth[:, 0]
+    for step in range(1, steps):
+        value = (value[:, :, None] + moves).max(axis=1) + worth[:, step]
+    return Case((sequences,), (64,), [steps, moves, worth, np.zeros_like(value)], {3: value}, 1e-5, extent=(sequences,))
