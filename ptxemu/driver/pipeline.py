@@ -15,6 +15,7 @@ from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
 from ptxemu.driver.requirements import require_linked, require_supported
+from ptxemu.ir.block_shape import kind_of
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.observed import Observed, tells_blanks
 from ptxemu.ir.ops import Function, Module
@@ -33,6 +34,8 @@ from ptxemu.text.errors import UnsupportedError
 from ptxemu.text.symbols import plain_name
 
 VERIFY_VARIABLE = "PTXEMU_VERIFY"
+CLUSTERS_COUNT = "blocksareclusters"
+"""The directive of kernels whose grids have more blocks than a launch says, so that code for full warps does not serve."""
 
 
 class Bodies(Struct):
@@ -161,7 +164,7 @@ def prepare(module: Module, entry: Function, variant: str, after: Hook | None = 
     """
     after = _observed(after)
     require_linked(module)
-    bodies = Bodies(module, entry, variant, observed)
+    bodies = Bodies(module, entry, kind_of(variant) if CLUSTERS_COUNT in entry.limits else variant, observed)
     while True:
         for step in TO_SSA:
             step.apply(bodies, after)

@@ -8,6 +8,7 @@ import pytest
 import ptxemu
 from ptxemu._runtime import lib
 from ptxemu.device.launch_limits import shape_of
+from ptxemu.driver import compile
 from ptxemu.ir.block_shape import is_full, kind_of, variant_of
 from tests.support.block_shapes import BLOCKS
 from tests.support.kernel_tools import kernel
@@ -41,3 +42,18 @@ def test_large_grids_take_code_that_is_not_for_full_warps(block: tuple[int, int,
     assert few.code_block == block
     assert variant_of(many.code_block) == kind_of(variant_of(block))
     assert not is_full(variant_of(many.code_block))
+
+
+@pytest.mark.parametrize(
+    "directives", ["", ".explicitcluster .reqnctapercluster 16", ".blocksareclusters .reqntid 64 .reqnctapercluster 16"]
+)
+def test_grids_of_clusters_have_more_blocks_than_a_launch_says(directives: str) -> None:
+    text = (
+        kernel(QUOTIENTS)
+        .replace(")\n{", f") {directives}\n{{", 1)
+        .replace(".target sm_80", ".target sm_90")
+        .replace("8.0", "9.0")
+    )
+    module = compile.front(text)
+    code = compile.kernel(module, "k", block=(64, 1, 1))
+    assert code.facts.full != ("blocksareclusters" in directives)
