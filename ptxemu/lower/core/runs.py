@@ -144,8 +144,8 @@ def _in_step(ctx: Context, kind: str, addresses: str, runs: Runs) -> str:
 
 
 class Pieces(Struct, frozen=True):
-    """The lanes, i32, that lie side by side with the one in the middle, and those that do with another one; and where the first
-    lane would be among these."""
+    """The lanes, i32, that lie side by side with the one in the middle, and those that do with another one, if there are others;
+    and where the first lane would be among these."""
 
     first: str
     second: str
@@ -153,19 +153,31 @@ class Pieces(Struct, frozen=True):
 
 
 def pieces_of(ctx: Context, found: Access, runs: Runs) -> Pieces:
-    """The two pieces of one run: the first or the last lane is not with the middle one if any lane is not."""
+    """The two pieces of one run: the first or the last lane is not with the middle one if any lane is not. Accesses off one base
+    share what the first of them finds."""
     key, kind, lanes, offset = _base(ctx, found)
-    whole, end = ctx.vector.ty(kind), (LANES - 1) * runs.step
+    bits, on = f"i{LANES}", ctx.bits_of(found.mask)
     first = ctx.kept(f"{runs} of {key}", lambda: _in_step(ctx, kind, lanes, runs))
-    starts = [ctx.inst(f"extractelement {whole} {lanes}, i64 {lane}") for lane in (0, LANES - 1)]
-    last = ctx.scalar.bin("sub", kind, starts[1], str(end))
-    begins = ctx.scalar.cast("trunc", f"i{LANES}", first, "i1")
-    start = ctx.scalar.select(begins, kind, last, starts[0])
-    steps = offsets_literal(tuple(range(0, end + 1, runs.step)), kind)
-    wanted = ctx.vector.bin("add", kind, ctx.splat(kind, start), steps)
-    second = ctx.bits_of(ctx.vector.icmp("eq", kind, lanes, wanted))
+    other, begin = (f"{name} piece of {key} in {found.mask}" for name in ("other", "start of the other"))
+    if other not in ctx.known:
+        whole = ctx.scalar.icmp("eq", bits, ctx.scalar.bin("and", bits, first, on), on)
+        find = partial(_other_piece, ctx, kind, lanes, runs, first)
+        ctx.known[other], ctx.known[begin] = ctx.when(whole, lambda: ["0", "0"], find, [bits, kind], likely=True)
+    second, start = ctx.known[other], ctx.known[begin]
     moved = ctx.scalar.bin("add", kind, start, str(offset)) if offset else start
     return Pieces(first, second, ctx.scalar.cast("zext", kind, moved, "i64"))
+
+
+def _other_piece(ctx: Context, kind: str, lanes: str, runs: Runs, first: str) -> list[str]:
+    """The lanes that lie side by side with the first or the last one, which is not in the first piece; and where the first lane
+    would be among them."""
+    whole, end = ctx.vector.ty(kind), (LANES - 1) * runs.step
+    ends = [ctx.inst(f"extractelement {whole} {lanes}, i64 {lane}") for lane in (0, LANES - 1)]
+    begins = ctx.scalar.cast("trunc", f"i{LANES}", first, "i1")
+    start = ctx.scalar.select(begins, kind, ctx.scalar.bin("sub", kind, ends[1], str(end)), ends[0])
+    steps = offsets_literal(tuple(range(0, end + 1, runs.step)), kind)
+    wanted = ctx.vector.bin("add", kind, ctx.splat(kind, start), steps)
+    return [ctx.bits_of(ctx.vector.icmp("eq", kind, lanes, wanted)), start]
 
 
 def rows_within(ctx: Context, starts: Sequence[str], size: int, kept: Range) -> str:

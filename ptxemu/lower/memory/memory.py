@@ -30,7 +30,7 @@ from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.gather import gather, gather_pattern, gather_stored, scatter, scatter_stored, sum_of
 from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.reach import foresee
-from ptxemu.lower.core.runs import as_expected, expected, first_addresses, in_groups
+from ptxemu.lower.core.runs import as_expected, expected, first_addresses, in_groups, pieces_of
 from ptxemu.lower.core.telling import admit, admit_load, tell_release
 from ptxemu.lower.memory import (
     ahead,
@@ -200,7 +200,7 @@ def _load_with_care(ctx: Context, found: Access, kind: ScalarType, count: int, w
             ready = as_expected(ctx, found, formed, starts, all_lanes or (not formed.step and found.space != "shared"))
         through, apart = partial(runs.through, ctx, found, starts, in_runs), partial(lanes, rare=found.grouped)
         if pieces.serves(ctx, found, formed, count, kind.bits):
-            apart = partial(pieces.load, ctx, found, formed, starts[0], bits, apart)
+            apart = partial(pieces.load, ctx, found, formed, pieces_of(ctx, found, formed), starts[0], bits, apart)
         return ctx.when(ready, through, apart, types, likely=True)
     if ways is None:
         return lanes(rare=found.space == "local" and found.safe)

@@ -10,7 +10,7 @@ from ptxemu.analysis.runs import Runs
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.access import Access
 from ptxemu.lower.core.context import Context
-from ptxemu.lower.core.runs import inside, pieces_of
+from ptxemu.lower.core.runs import Pieces, inside
 from ptxemu.lower.memory import runs
 
 
@@ -21,9 +21,11 @@ def serves(ctx: Context, found: Access, formed: Runs, count: int, bits: int) -> 
     return formed.width == LANES and formed.step > 0 and ctx.target.masked(bits, count)
 
 
-def load(ctx: Context, found: Access, formed: Runs, start: str, bits: str, otherwise: Callable[[], list[str]]) -> list[str]:
+def load(
+    ctx: Context, found: Access, formed: Runs, pieces: Pieces, start: str, bits: str, otherwise: Callable[[], list[str]]
+) -> list[str]:
     """An element of each lane that is on; ``start``: where the run that has the lane in the middle begins."""
-    pieces, on = pieces_of(ctx, found, formed), ctx.bits_of(found.mask)
+    on = ctx.bits_of(found.mask)
     lanes = [ctx.scalar.bin("and", f"i{LANES}", piece, on) for piece in (pieces.first, pieces.second)]
     whole = ctx.scalar.icmp("eq", f"i{LANES}", ctx.scalar.bin("or", f"i{LANES}", *lanes), on)
     none = ctx.scalar.icmp("eq", f"i{LANES}", lanes[0], "0")  # what is there may be out of reach, which takes time
