@@ -490,7 +490,7 @@ class _Ready(Struct):
         checks = device.checks
         if checks is not None:
             checks.launching(loaded.address, info.name, module.program.source)
-        ended = self.engine.watch(module.program, info.name, prepared.shape.code_block, self.code)
+        ended = None if self.code.final else self.engine.watch(module.program, info.name, prepared.shape.code_block, self.code)
         run = self.engine.runs(loaded)(device.arena, module.origin(info.name), self.printf, stop)
         try:
             config = prepared.config(resident, self.code, (self.shared, self.cooperative, self.cluster))
@@ -504,7 +504,8 @@ class _Ready(Struct):
             raise advised(error, terms, partial(module.needs, info.name)) from None
         finally:
             launched = resident.launched(run.grid_id)
-            ended()
+            if ended is not None:
+                ended()
             if checks is not None:
                 checks.collect()
         done.surface_drops, done.format_mismatches = surfaces.dropped, surfaces.format_mismatches

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ptxemu.driver import compile
 from tests.support.kernel_tools import GLOBAL_INDEX, kernel, run
+from tests.support.processors import without_avx512
 
 KINDS = np.array(
     [0, 0x80000000, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x80800000, 0x3F800000, 0xBF800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000,
@@ -50,6 +52,13 @@ def wanted(greater: bool, ftz: bool) -> np.ndarray:
     return np.where(nan.all(axis=1), 0x7FFFFFFF, found).astype(np.uint32)
 
 
+@pytest.fixture(params=["this processor", "without AVX-512"])
+def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if request.param != "this processor":
+        without_avx512(monkeypatch, tmp_path)
+
+
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("one", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("ftz", ["", ".ftz"])

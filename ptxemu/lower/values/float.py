@@ -265,7 +265,8 @@ def _float_extreme(e: Emitter, op: Op, xs: tuple[str, ...], choice: int) -> str:
     if _has_ranges(e, t) and not {"NaN", "abs"} & op.mods.keys():
         result, raw = _range_of(e, sources, choice), e.raw_nan
     else:
-        result, raw = extreme_of(e, op, t, sources), e.raw_nan and op.effects.nan != "quiet"
+        relied_on = op.effects.nan == "quiet" and e.target.avx512  # that NaNs are quiet
+        result, raw = extreme_of(e, op, t, sources), e.raw_nan and not relied_on
     if t == "double" and e.numerics.hardware:
         result = e.select(is_nan(e, t, result), t, hardware_nan(e, op.opcode, t, xs, result), result)
     return result if raw else canonical(e, t, result)
