@@ -113,6 +113,8 @@ class Arguments:
 
     def copy_out(self) -> None:
         """Copy what the kernel wrote to the writable arrays. Raises InputError if it wrote to others."""
+        if not self._arrays:
+            return
         written = [group.name for group in self._groups if not group.writable and group.changed()]
         for group in self._groups:
             group.copy_out()
