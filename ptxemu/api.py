@@ -369,8 +369,7 @@ class Launcher(Struct, frozen=True):
 
         Raises UnsupportedError if the kernel needs what ptxemu does not do.
         """
-        module = self.kernel.module
-        return engine_of(module.device.engine).load(module.program, self.kernel.name, self.shape.code_block)[0]
+        return self._loaded()[1]
 
     def __call__(
         self,
@@ -422,20 +421,21 @@ class Launcher(Struct, frozen=True):
         return _Launch(self._ready(shared, bool(cooperative), cluster, printf), args, arguments, limit)
 
     def _ready(self, shared: object, cooperative: bool, cluster: object, printf: Callable[[str], None] | None) -> _Ready:
-        """What is to be launched, compiled; that of the launch before, as a rule."""
-        module, info, prepared = self.kernel.module, self.kernel.info, self._prepared
-        plain = type(shared) is int and cluster is None and self._part is None
-        before: _Ready | None = prepared.ready
-        if plain and before is not None and before.is_for(shared, cooperative, printf):
-            return before
-        engine = engine_of(module.device.engine)
-        code, loaded = engine.load(module.program, info.name, prepared.shape.code_block)
+        """What is to be launched, compiled."""
+        info, prepared = self.kernel.info, self._prepared
+        engine, code, loaded = prepared.final or self._loaded()
         dynamic = check_shared(prepared.entry, prepared.facts, code.facts.static_shared, shared)
         extents = check_cluster(prepared.entry, info, prepared.facts, prepared.shape, cluster)
-        ready = _Ready(self, engine, code, loaded, dynamic, cooperative, extents, printf)
-        if plain:
-            prepared.ready = ready
-        return ready
+        return _Ready(self, engine, code, loaded, dynamic, cooperative, extents, printf)
+
+    def _loaded(self) -> tuple[Engine, KernelCode, Loaded]:
+        """What executes the kernel, and its code, which later launches need not ask for if it is final."""
+        module, prepared = self.kernel.module, self._prepared
+        engine = engine_of(module.device.engine)
+        code, loaded = engine.load(module.program, self.kernel.name, prepared.shape.code_block)
+        if code.final:
+            prepared.final = engine, code, loaded
+        return engine, code, loaded
 
 
 class StreamLauncher(Struct, frozen=True):
@@ -476,10 +476,6 @@ class _Ready(Struct):
     cluster: Extent
     printf: Callable[[str], None] | None
 
-    def is_for(self, shared: object, cooperative: bool, printf: object) -> bool:
-        """Whether it is what another launch needs, whose code could be no better."""
-        return self.code.final and self.shared == shared and self.cooperative is cooperative and self.printf is printf
-
     def run(self, params: bytes, timeout: float | None, stop: threading.Event | None) -> tuple[LaunchResult, list[Child]]:
         """Launch and wait. What the kernel has launched itself is told as well: it is not done yet."""
         module, info, prepared = self.launcher.kernel.module, self.launcher.kernel.info, self.launcher._prepared
@@ -490,7 +486,7 @@ class _Ready(Struct):
         checks = device.checks
         if checks is not None:
             checks.launching(loaded.address, info.name, module.program.source)
-        ended = None if self.code.final else self.engine.watch(module.program, info.name, prepared.shape.code_block, self.code)
+        ended = None if self.code.final else self.engine.watch(module.program, info.name, prepared.shape.code_block)
         run = self.engine.runs(loaded)(device.arena, module.origin(info.name), self.printf, stop)
         try:
             config = prepared.config(resident, self.code, (self.shared, self.cooperative, self.cluster))

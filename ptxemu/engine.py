@@ -20,12 +20,12 @@ class Loaded(Protocol):
 
 
 class Engine(Protocol):
-    """``load`` raises UnsupportedError for what the engine cannot run; ``watch`` is told of a launch and returns what is to
-    be called when it ends; ``runs`` makes the object that executes it."""
+    """``load`` raises UnsupportedError for what the engine cannot run; ``watch`` is told of a launch whose code is not final, and
+    returns what is to be called when it ends; ``runs`` makes the object that executes it."""
 
     def load(self, program: Program, kernel: str, block: Extent) -> tuple[KernelCode, Loaded]: ...
 
-    def watch(self, program: Program, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]: ...
+    def watch(self, program: Program, kernel: str, block: Extent) -> Callable[[], None]: ...
 
     def runs(self, loaded: Any) -> Callable[..., Run]: ...
 
@@ -36,8 +36,8 @@ class Compiler:
     def load(self, program: Program, kernel: str, block: Extent) -> tuple[KernelCode, Loaded]:
         return program.load(kernel, block)
 
-    def watch(self, program: Program, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:
-        return program.watch(kernel, block, code)
+    def watch(self, program: Program, kernel: str, block: Extent) -> Callable[[], None]:
+        return program.watch(kernel, block)
 
     def runs(self, loaded: Any) -> Callable[..., Run]:
         return Run

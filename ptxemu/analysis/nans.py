@@ -35,7 +35,7 @@ def raw_values(graph: Graph) -> set[Reg]:
 
 def quiet_values(graph: Graph) -> set[Reg]:
     """Those of them that are never signaling NaNs. Sums and products may be: LLVM takes a product by 1 for the other factor."""
-    return _followed(graph, lambda op: may_be_raw(op) and op.effects.nan == "quiet")
+    return _followed(graph, lambda op: op.effects.nan == "quiet" and may_be_raw(op))
 
 
 def _followed(graph: Graph, begins: Callable[[Op], bool]) -> set[Reg]:

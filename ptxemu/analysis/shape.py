@@ -41,13 +41,17 @@ class Shape(Struct, frozen=True):
     def spread(self) -> tuple[int, int]:
         return min(self.offsets), max(self.offsets)
 
-    def strided(self, size: int) -> bool:
-        """Whether lanes lie one distance apart, a multiple of ``size``, with room for two elements of it between neighbours."""
+    @property
+    def stride(self) -> int:
+        """How far each lane lies behind the one before; 0 if they are not one distance apart."""
         first, second = self.offsets[:2]
         distance = second - first
-        if distance % size or abs(distance) <= 2 * size:
-            return False
-        return self.offsets == tuple(range(first, first + distance * len(self.offsets), distance))
+        equal = distance and self.offsets == tuple(range(first, first + distance * len(self.offsets), distance))
+        return distance if equal else 0
+
+    def strided(self, size: int) -> bool:
+        """Whether lanes lie one distance apart, a multiple of ``size``, with room for two elements of it between neighbours."""
+        return self.stride % size == 0 and abs(self.stride) > 2 * size
 
 
 @cache

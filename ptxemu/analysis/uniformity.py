@@ -51,15 +51,22 @@ class Uniformity:
     """Shapes by register (``shape``) and the linearized control flow they lead to (``linear``).
 
     ``corrections``: patterns may be widened where only a test at run time can tell whether lanes wrap.  ``grouped``: the values
-    that are kept by groups of lanes, where code may do so.
+    that are kept by groups of lanes, where code may do so.  ``structure``: that of the graph, if it is known already.
     """
 
     grouped: Grouped | None = None
 
-    def __init__(self, graph: Graph, variant: str, independent: bool = False, corrections: bool = True) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        variant: str,
+        independent: bool = False,
+        corrections: bool = True,
+        structure: Structure | None = None,
+    ) -> None:
         self.variant = variant
         self.corrections = corrections
-        self.structure = Structure(graph)
+        self.structure = structure or Structure(graph)
         self.known: dict[Reg, Shape | None] = {}
         self.news: set[Reg] = set()  # registers of which something else is known than when their readers were looked at
         divergent: set[Block] = set()

@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.entry import Entry, Writer
+from ptxemu.ir.block_shape import is_full
 
 if TYPE_CHECKING:
     from ptxemu._runtime import CData
@@ -17,19 +18,17 @@ if TYPE_CHECKING:
 class Facts(Struct, frozen=True):
     """What a launch must know of a kernel's code. Sizes are in bytes.
 
-    ``full``: it is for full warps, and grids with few blocks (:mod:`ptxemu.ir.block_shape`); ``suspends``: its warps may wait, or
-    give way to others before they end; ``looped``: it runs all warps of a block when it is called for the first, ``rows``: and of
-    several blocks side by side; ``spins``: they may wait for memory that another block writes. ``calls``: it makes real calls;
-    ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: of a kernel that ends soon, whatever it is
-    given, about how many machine instructions a warp takes, else 0; ``daz``: the processor must read subnormal numbers as zeros
-    meanwhile. ``frame_bytes``: of the host stack, for one function.
+    ``suspends``: its warps may wait, or give way to others before they end; ``looped``: it runs all warps of a block when it is
+    called for the first, ``rows``: and of several blocks side by side; ``spins``: they may wait for memory that another block
+    writes. ``calls``: it makes real calls; ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: of a
+    kernel that ends soon, whatever it is given, about how many machine instructions a warp takes, else 0; ``daz``: the processor
+    must read subnormal numbers as zeros meanwhile. ``frame_bytes``: of the host stack, for one function.
     """
 
     variant: str = "any"
     static_shared: int = 0
     local_bytes: int = 0
     frame_bytes: int = 0
-    full: bool = False
     suspends: bool = False
     looped: bool = False
     rows: bool = False
@@ -42,7 +41,11 @@ class Facts(Struct, frozen=True):
 
     def native(self) -> CData:
         """A ``pe_code_facts`` of this and no texts."""
-        return ffi.new("pe_code_facts *", {name: value for name, value in asdict(self).items() if name != "variant"})
+        return ffi.new("pe_code_facts *", {name: value for name, value in self.record().items() if name != "variant"})
+
+    def record(self) -> dict[str, object]:
+        """The fields of a ``pe_code_facts``; whether code is for full warps alone follows from its variant."""
+        return {**asdict(self), "full": is_full(self.variant)}
 
 
 class KernelCode(Struct, frozen=True):
@@ -61,7 +64,7 @@ class KernelCode(Struct, frozen=True):
         writer = Writer()
         names = {"variant": self.facts.variant, "symbol": self.symbol, "maker": self.maker}
         texts = {field: writer.text(name) for field, name in names.items()}
-        writer.add(lib.PE_SECTION_CODE, asdict(self.facts) | texts | {"final": self.final})
+        writer.add(lib.PE_SECTION_CODE, self.facts.record() | texts | {"final": self.final})
         writer.data(lib.PE_SECTION_OBJECT, self.object)
         return writer.body()
 
@@ -80,7 +83,6 @@ class KernelCode(Struct, frozen=True):
             looped=bool(code.looped),
             rows=bool(code.rows),
             abreast=bool(code.abreast),
-            full=bool(code.full),
             spins=bool(code.spins),
             calls=bool(code.calls),
             stacked=bool(code.stacked),

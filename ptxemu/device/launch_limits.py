@@ -45,8 +45,6 @@ class Shape(Struct, frozen=True):
     @property
     def code_block(self) -> Extent:
         """A block whose code serves the launch."""
-        if self.grid[0] < lib.PE_FEW_BLOCKS:
-            return self.block
         found = ffi.new("uint32_t[3]")
         lib.pe_code_block(self.grid, self.block, found)
         return tuple(found)

@@ -24,7 +24,7 @@ Terms = tuple[int, bool, Extent]
 class Prepared:
     """What launches of a kernel with one grid and one block have in common."""
 
-    __slots__ = ("_made", "entry", "facts", "info", "places", "ready", "rows", "shape")
+    __slots__ = ("_made", "entry", "facts", "final", "info", "places", "rows", "shape")
 
     def __init__(self, entry: Entry, info: KernelInfo, shape: Shape) -> None:
         self.entry, self.info, self.shape = entry, info, shape
@@ -32,7 +32,7 @@ class Prepared:
         check_kernel(entry, self.facts, shape)
         self.rows = rows_of(info, shape)
         self.places = places_of(info)
-        self.ready: Any = None  # what the last launch on usual terms was made of
+        self.final: Any = None  # the engine, and code that could be no better
         self._made: tuple[KernelCode, Terms, CData] | None = None
 
     def config(self, resident: Resident, code: KernelCode, terms: Terms) -> CData:

@@ -19,7 +19,6 @@ from ptxemu.driver import jit
 from ptxemu.driver.effort import FIRST_LAUNCH, LONGEST, Cost, cost_of
 from ptxemu.driver.pipeline import Bodies, Hook, analyse
 from ptxemu.driver.requirements import require_local
-from ptxemu.ir.block_shape import is_full
 from ptxemu.ir.distributed import are_ranked
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.observed import Observed, tells_order, with_copies
@@ -217,7 +216,6 @@ def _facts(bodies: Bodies, scheme: Scheme, layouts: Sequence[KernelLayout], unit
     takes_stack = any("stack" in effect.implicit.writes for effect in effects)
     return Facts(
         variant=bodies.variant,
-        full=is_full(bodies.variant),
         static_shared=kernel.static_shared,
         local_bytes=kernel.local_bytes,
         suspends=suspends,

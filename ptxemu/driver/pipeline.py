@@ -107,7 +107,8 @@ def _single_out(bodies: Bodies) -> None:
     """What a lane does alone is done once."""
     for number, shapes in enumerate(bodies.shapes):
         if single_out(lone_code(shapes), shapes.varies):
-            bodies.shapes[number] = Uniformity(shapes.structure.graph, bodies.variant, corrections=shapes.corrections)
+            known = shapes.structure  # blocks are as they were
+            bodies.shapes[number] = Uniformity(known.graph, bodies.variant, corrections=shapes.corrections, structure=known)
 
 
 def _each(change: Callable[[Graph], None]) -> Callable[[Bodies], None]:

@@ -167,9 +167,9 @@ class Program:
             symbols.tell(code.object, code.symbol, linked.section, kernel)
         return code, linked
 
-    def watch(self, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:
-        """A launch of ``code`` starts: if it takes long, better code is made meanwhile. Call the result when it ends."""
-        if code.final or not self._may_ask(compiled := self._compiled_code(kernel, block)):
+    def watch(self, kernel: str, block: Extent) -> Callable[[], None]:
+        """A launch of code that is not final starts: if it takes long, better code is made. Call the result when it ends."""
+        if not self._may_ask(compiled := self._compiled_code(kernel, block)):
             return _nothing
         timer = Timer(LONG, self._improve, [compiled])
         timer.daemon = True

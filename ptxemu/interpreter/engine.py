@@ -43,7 +43,7 @@ class Interpreter:
         )  # fmt: skip
         return KernelCode(object=b"", symbol="", final=True, facts=facts), image
 
-    def watch(self, program: Program, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:
+    def watch(self, program: Program, kernel: str, block: Extent) -> Callable[[], None]:
         return lambda: None
 
     def runs(self, loaded: Image) -> Callable[..., Run]:

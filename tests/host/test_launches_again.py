@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -42,6 +45,20 @@ def test_what_is_wrong_is_wrong_again() -> None:
         for shared in (-1, "1", np.zeros(2), 1 << 40):
             with pytest.raises(InputError, match="shared"):
                 sizes(launcher, shared=shared)
+
+
+def test_nothing_keeps_a_module_that_has_launched() -> None:
+    """Its memory on the device is free at once."""
+    module = ptxemu.loads(SIZES, tier="best")
+    for _ in range(2):
+        sizes(module["k"][1, 32])
+    seen = weakref.ref(module)
+    gc.disable()
+    try:
+        del module
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 def test_output_goes_where_each_launch_says() -> None:

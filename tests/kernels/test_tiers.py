@@ -136,8 +136,8 @@ def test_nothing_is_asked_for_small_kernels_and_other_tiers(requests):
 def test_a_long_launch_asks(requests, monkeypatch):
     monkeypatch.setattr("ptxemu.driver.program.LONG", 0.01)
     long = program(LARGE, "auto")
-    code, _ = long.load("k", BLOCK)
-    ended = long.watch("k", BLOCK, code)
+    long.load("k", BLOCK)
+    ended = long.watch("k", BLOCK)
     wait_for(lambda: requests)
     ended()
 

@@ -12,6 +12,7 @@ from ptxemu.lower.core.distributed import Windows
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.emit import Emitter, elementwise, source_type
 from ptxemu.lower.core.layout import STARTS
+from ptxemu.lower.core.masks import first_lane
 
 
 @elementwise("_move")
@@ -26,13 +27,9 @@ def _equal(e: Emitter, op: Op, a: str, b: str) -> str:
 
 def raise_fault(ctx: Context, op: Op, kind: int) -> None:
     ctx.call(
-        "void", "pe_fault", ("ptr", "%w"), ("i32", str(kind)), ("i32", ctx.position(op)), ("i32", _first_lane(ctx)),
+        "void", "pe_fault", ("ptr", "%w"), ("i32", str(kind)), ("i32", ctx.position(op)), ("i32", first_lane(ctx)),
         ("i32", "0"), ("i64", "0"), ("i32", "0"), attributes="cold",
     )  # fmt: skip
-
-
-def _first_lane(ctx: Context) -> str:
-    return ctx.scalar.intrinsic("cttz", "i32", ctx.bits_of(ctx.active), extra="i1 true")
 
 
 @effect("trap")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Imm, Op
 from ptxemu.ir.types import U32
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.masks import first_lane
 
 
 @effect("_first_lane")
-def first_lane(ctx: Context, op: Op) -> None:
-    """The last lane if none is on."""
-    some = ctx.scalar.bin("or", f"i{LANES}", ctx.bits_of(ctx.active), str(-(1 << (LANES - 1))))
-    ctx.define(op, 0, ctx.scalar.intrinsic("cttz", f"i{LANES}", some, extra="i1 true"))
+def first_lane_on(ctx: Context, op: Op) -> None:
+    """Blocks behind a branch that lanes part at are entered when one is on."""
+    ctx.define(op, 0, first_lane(ctx))
 
 
 @effect("_lane_of")

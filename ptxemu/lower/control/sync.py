@@ -11,6 +11,7 @@ from ptxemu.ir.ops import Op, Operand
 from ptxemu.ir.types import B32, PRED, U32
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.masks import first_lane
 from ptxemu.lower.core.telling import tell_fence, tell_order
 
 REDUCTIONS = {"popc": 0, "and": 1, "or": 2}
@@ -21,7 +22,7 @@ def _uniform(ctx: Context, operand: Operand) -> str:
     shape = ctx.shape(operand)
     if shape is not None and shape.uniform:
         return ctx.scalar_of(operand, U32)
-    lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(ctx.active), extra="i1 true")
+    lane = first_lane(ctx)
     return ctx.inst(f"extractelement <{LANES} x i32> {ctx.vector_of(operand, U32)}, i32 {lane}")
 
 

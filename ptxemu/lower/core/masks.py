@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.core.target import Target
+
+if TYPE_CHECKING:
+    from ptxemu.lower.core.context import Context
 
 BYTES = f"<{LANES} x i8>"
 WORDS = LANES // 4
@@ -26,3 +30,8 @@ def expanded(target: Target, inst: Callable[[str], str], bits: str) -> str:
     wanted = vector_literal("i8", [1 << lane % 8 for lane in range(LANES)])
     tested = inst(f"and {BYTES} {own}, {wanted}")
     return inst(f"icmp eq {BYTES} {tested}, {wanted}")
+
+
+def first_lane(ctx: Context) -> str:
+    """i32: the first of the lanes that are on, of which there is one."""
+    return ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(ctx.active), extra="i1 true")

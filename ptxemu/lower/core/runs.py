@@ -158,7 +158,7 @@ def pieces_of(ctx: Context, found: Access, runs: Runs) -> Pieces:
     key, kind, lanes, offset = _base(ctx, found)
     bits, on = f"i{LANES}", ctx.bits_of(found.mask)
     first = ctx.kept(f"{runs} of {key}", lambda: _in_step(ctx, kind, lanes, runs))
-    other, begin = (f"{name} piece of {key} in {found.mask}" for name in ("other", "start of the other"))
+    other, begin = (f"{name} piece of {runs} of {key} in {found.mask}" for name in ("other", "start of the other"))
     if other not in ctx.known:
         whole = ctx.scalar.icmp("eq", bits, ctx.scalar.bin("and", bits, first, on), on)
         find = partial(_other_piece, ctx, kind, lanes, runs, first)

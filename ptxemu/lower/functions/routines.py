@@ -17,6 +17,7 @@ from ptxemu.lower.core.access import frame_end, note_position, symbol_address
 from ptxemu.lower.core.context import MASK, WORD, Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.emit import Emitter, elementwise, source_type
+from ptxemu.lower.core.masks import first_lane
 from ptxemu.passes.internal import COPY_OUT
 from ptxemu.passes.marshal import FRAME_ALIGN
 
@@ -222,7 +223,7 @@ done:
 @effect("_invalid_call")
 def invalid_call(ctx: Context, op: Op) -> None:
     """What the dispatcher does, for a call that has become a choice between direct calls."""
-    lane = ctx.scalar.intrinsic("cttz", "i32", ctx.bits_of(ctx.active), extra="i1 true")
+    lane = first_lane(ctx)
     target = ctx.inst(f"extractelement {WORD} {_addresses(ctx, op)}, i32 {lane}")
     ctx.call(
         "void", "pe_invalid_call", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", lane), ("i64", target), attributes="cold"

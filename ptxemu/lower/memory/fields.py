@@ -60,9 +60,7 @@ def _stride(ctx: Context, op: Op) -> int:
     shape, size = ctx.shape(op.access.address), op.access.bytes
     if shape is None or not size or size > WIDEST or ("v" in op.row.names and len(items_of(op["v"])) > 1):
         return 0
-    first, stride = shape.offsets[0], shape.offsets[1] - shape.offsets[0]
-    strided = stride % size == 0 and shape.offsets == tuple(range(first, first + LANES * stride, stride or 1))
-    return stride if strided and size < stride <= LARGEST * size else 0
+    return shape.stride if shape.stride % size == 0 and size < shape.stride <= LARGEST * size else 0
 
 
 def _size(op: Op) -> int:

@@ -50,7 +50,7 @@ def _is_of_any_word(ctx: Context, op: Op) -> bool:
         return False
     shape = ctx.shape(address)
     if shape is not None:
-        return shape.strided(WORD_BYTES) and abs(shape.offsets[1] - shape.offsets[0]) > fields.LARGEST * WORD_BYTES
+        return shape.strided(WORD_BYTES) and abs(shape.stride) > fields.LARGEST * WORD_BYTES
     return ctx.runs(address, WORD_BYTES) is None
 
 

@@ -3,7 +3,6 @@ warp have had a trip more of its rest than others, and are that far behind from 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from ptxemu.analysis.runs import Runs
@@ -12,6 +11,7 @@ from ptxemu.lower.core.access import Access
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.runs import Pieces, inside
 from ptxemu.lower.memory import runs
+from ptxemu.lower.memory.patterns import Made
 
 
 def serves(ctx: Context, found: Access, formed: Runs, count: int, bits: int) -> bool:
@@ -21,9 +21,7 @@ def serves(ctx: Context, found: Access, formed: Runs, count: int, bits: int) -> 
     return formed.width == LANES and formed.step > 0 and ctx.target.masked(bits, count)
 
 
-def load(
-    ctx: Context, found: Access, formed: Runs, pieces: Pieces, start: str, bits: str, otherwise: Callable[[], list[str]]
-) -> list[str]:
+def load(ctx: Context, found: Access, formed: Runs, pieces: Pieces, start: str, bits: str, otherwise: Made) -> list[str]:
     """An element of each lane that is on; ``start``: where the run that has the lane in the middle begins."""
     on = ctx.bits_of(found.mask)
     lanes = [ctx.scalar.bin("and", f"i{LANES}", piece, on) for piece in (pieces.first, pieces.second)]

@@ -7,7 +7,7 @@ the end, those of other patterns with equal steps, as at the border of an array 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from ptxemu.analysis.shape import Shape
@@ -18,15 +18,12 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.gather import gather_near, scatter_near
 from ptxemu.lower.core.literals import offsets_literal
 from ptxemu.lower.core.runs import hull_of
-
-Made = Callable[[], list[str]]
+from ptxemu.lower.memory.patterns import Made
 
 
 def serves(ctx: Context, found: Access, step: int) -> bool:
     """Whether an access to one element of ``step`` bytes in each lane is one of these, and may be made so."""
-    if found.space != "shared" or found.shape is None or found.safe or found.at_once or ctx.checking:
-        return False
-    return ctx.target.gathers_near(8 * step) and found.shape.strided(step)
+    return _has_ends(ctx, found, step) and found.shape is not None and found.shape.strided(step)
 
 
 def test(ctx: Context, found: Access) -> str:
@@ -38,7 +35,7 @@ def test(ctx: Context, found: Access) -> str:
 def at_border(ctx: Context, found: Sequence[Access], step: int, inside: Made, otherwise: Made, types: Sequence[str] = ()) -> Made:
     """``inside`` where the lanes that are on are aligned and in range, of accesses to one element of ``step`` bytes in each lane,
     at equal distances; ``otherwise`` of others, and where somebody is to be told of them."""
-    if ctx.unit.observed or not all(_have_ends(ctx, item, step) for item in found):
+    if ctx.unit.observed or any(item.strong or not _has_ends(ctx, item, step) for item in found):
         return otherwise
 
     def choose() -> list[str]:
@@ -48,13 +45,11 @@ def at_border(ctx: Context, found: Sequence[Access], step: int, inside: Made, ot
     return choose
 
 
-def _have_ends(ctx: Context, found: Access, step: int) -> bool:
-    if found.space != "shared" or found.shape is None or found.safe or found.at_once or found.strong or ctx.checking:
+def _has_ends(ctx: Context, found: Access, step: int) -> bool:
+    """Whether lanes lie one distance apart, so that two of them tell of all, and gather elements of ``step`` bytes."""
+    if found.space != "shared" or found.shape is None or found.safe or found.at_once or ctx.checking:
         return False
-    first, second = found.shape.offsets[:2]
-    apart = second - first
-    equal = apart != 0 and found.shape.offsets == tuple(range(first, first + apart * LANES, apart))
-    return equal and ctx.target.gathers_near(8 * step)
+    return ctx.target.gathers_near(8 * step) and found.shape.stride != 0
 
 
 def _ends_inside(ctx: Context, found: Access, hull: tuple[int, int]) -> str:
@@ -94,8 +89,8 @@ def _base(ctx: Context, found: Access) -> str:
 def _of_lane(ctx: Context, found: Access, lane: str) -> str:
     """The address of a lane, an i32."""
     assert found.shape is not None
-    first, second = found.shape.offsets[:2]
-    distance = ctx.scalar.bin("mul", "i64", ctx.scalar.cast("sext", f"i{LANES}", lane, "i64"), str(second - first))
+    first = found.shape.offsets[0]
+    distance = ctx.scalar.bin("mul", "i64", ctx.scalar.cast("sext", f"i{LANES}", lane, "i64"), str(found.shape.stride))
     offset = ctx.scalar.bin("add", "i64", distance, str(first)) if first else distance
     return ctx.scalar.bin("add", "i64", _base(ctx, found), offset)
 

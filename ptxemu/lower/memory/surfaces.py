@@ -12,6 +12,7 @@ from ptxemu.ir.ops import Op, Operand, SymRef, items_of
 from ptxemu.ir.types import B32, U64, ScalarType
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.masks import first_lane
 from ptxemu.lower.core.special import symbol_value
 from ptxemu.lower.core.telling import texels_pass
 from ptxemu.lower.memory import consecutive, texel_lanes, texel_rows, twins
@@ -184,7 +185,7 @@ def suq(ctx: Context, op: Op) -> None:
 
 def first_active(ctx: Context, value: str, t: str) -> str:
     """The value of the first active lane."""
-    lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(ctx.active), extra="i1 true")
+    lane = first_lane(ctx)
     return ctx.inst(f"extractelement <{LANES} x {t}> {value}, i32 {lane}")
 
 
