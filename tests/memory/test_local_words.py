@@ -49,8 +49,10 @@ class Program:
 
     def text(self) -> str:
         widest = max(self.sizes)
-        clear = [f"st.local.u{8 * widest} [%rd3+{at}], {REGISTERS[widest]}1;" for at in range(0, BYTES, widest)]
-        lines = ["mov.u16 %h1, 77;", *clear, "mov.u64 %rd20, 0;", *(self._access(number) for number in range(24))]
+        first = f"{REGISTERS[widest]}21"  # no address: those differ between the devices
+        clear = [f"st.local.u{8 * widest} [%rd3+{at}], {first};" for at in range(0, BYTES, widest)]
+        made = f"cvt.u{max(16, 8 * widest)}.u32 {first}, %r0;"
+        lines = [made, *clear, "mov.u64 %rd20, 0;", *(self._access(number) for number in range(24))]
         return "\n".join([*lines, "st.global.u64 [%rd1], %rd20;"])
 
     def _access(self, number: int) -> str:
