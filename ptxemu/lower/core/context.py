@@ -561,8 +561,9 @@ class Context:
     def any(self, mask: str) -> str:
         return self.scalar.icmp("ne", f"i{LANES}", self.bits_of(mask), "0")
 
-    def mask_from_bits(self, bits: str) -> str:
-        return expanded(self.target, self.inst, bits)
+    def mask_from_bits(self, bits: str, width: int = 8) -> str:
+        """A mask of elements of ``width`` bits from bits in an i32."""
+        return expanded(self.target, self.inst, bits, width)
 
     def deposited(self, mask: str, first: int, places: int) -> str:
         """An i64 whose bits at ``places`` are those of a mask from lane ``first`` on, where the CPU can do that at once."""

@@ -16,11 +16,25 @@ BYTES = f"<{LANES} x i8>"
 WORDS = LANES // 4
 
 
-def expanded(target: Target, inst: Callable[[str], str], bits: str) -> str:
-    """Bits as a mask. Where masks are no registers of their own, LLVM takes such a vector apart, lane by lane, so each lane tests
-    its bit in a copy of the byte that has it; ``inst`` emits an instruction and returns its name."""
+def expanded(target: Target, inst: Callable[[str], str], bits: str, width: int = 8) -> str:
+    """Bits as a mask of elements of ``width`` bits. ``inst`` emits an instruction and returns its name."""
     if target.avx512:
         return inst(f"bitcast i{LANES} {bits} to <{LANES} x i1>")
+    return _by_signs(inst, bits, width) if width >= LANES else _by_bytes(inst, bits)
+
+
+def _by_signs(inst: Callable[[str], str], bits: str, width: int) -> str:
+    """Each lane has all bits, and moves its own to the place of the sign, which is what tells masked instructions."""
+    kind = f"<{LANES} x i{width}>"
+    wide = bits if width == LANES else inst(f"zext i{LANES} {bits} to i{width}")
+    first = inst(f"insertelement {kind} poison, i{width} {wide}, i64 0")
+    everywhere = inst(f"shufflevector {kind} {first}, {kind} poison, <{LANES} x i32> zeroinitializer")
+    moved = inst(f"shl {kind} {everywhere}, {vector_literal(f'i{width}', [width - 1 - lane for lane in range(LANES)])}")
+    return inst(f"icmp slt {kind} {moved}, zeroinitializer")
+
+
+def _by_bytes(inst: Callable[[str], str], bits: str) -> str:
+    """LLVM takes such a vector apart, lane by lane, so each lane tests its bit in a copy of the byte that has it."""
     words = f"<{WORDS} x i{LANES}>"
     first = inst(f"insertelement {words} poison, i{LANES} {bits}, i64 0")
     everywhere = inst(f"shufflevector {words} {first}, {words} poison, <{WORDS} x i32> zeroinitializer")

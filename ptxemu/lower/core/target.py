@@ -5,12 +5,14 @@ from __future__ import annotations
 
 class Target:
     """What the lowering may assume of the CPU: cheap masked and gathering memory instructions; of x86 the mode DAZ, and
-    ``pe_attend``, which changes no registers (``polls``)."""
+    ``pe_attend``, which changes no registers (``polls``). Some, such as Zen 3, do not read ahead behind masked loads, as they do
+    behind others, and behind lines that are asked for (``overlooks_masked``)."""
 
     def __init__(self, features: frozenset[str], x86: bool = False) -> None:
         self.daz = self.polls = x86
         self.avx2 = "avx2" in features
         self.avx512 = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= features
+        self.overlooks_masked = self.avx2 and not self.avx512
         self.dots = self.avx512 and "avx512vnni" in features  # products of bytes, added to words
         self.deposits = self.avx512 and "bmi2" in features  # bits to places in one fast instruction
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import MASK, Context
+from ptxemu.lower.core.prefetch import LINE, ask
 
 WHOLE = "volatile "  # or LLVM makes a masked store of one that keeps some elements, which many CPUs execute in microcode
 
@@ -167,6 +168,8 @@ def _load(ctx: Context, bits: str, place: _Place, volatile: str, mask: str) -> s
         return ctx.inst(f"load {volatile}{whole}, ptr {place.pointer}, align {align}")
     name = f"llvm.masked.load.v{width}{bits}.p0"
     ctx.declare(name, f"declare {whole} @{name}(ptr, <{width} x i1>, {whole})")
+    if ctx.target.overlooks_masked:
+        ask(ctx, place.pointer, range(0, width * align, LINE))
     arguments = f"ptr align {align} {place.pointer}, <{width} x i1> {place.mask(ctx, mask)}, {whole} zeroinitializer"
     return ctx.inst(f"call {whole} @{name}({arguments})")
 

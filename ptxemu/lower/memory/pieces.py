@@ -31,7 +31,7 @@ def load(ctx: Context, found: Access, formed: Runs, pieces: Pieces, start: str, 
     test = ctx.scalar.conjunction([whole, *inside(ctx, found, formed, starts)])
 
     def both(pointers: list[str]) -> list[str]:
-        masks = map(ctx.mask_from_bits, lanes)
+        masks = (ctx.mask_from_bits(piece, int(bits[1:])) for piece in lanes)
         first, second = (runs.load(ctx, bits, 1, formed, [at], found.volatile, mask) for at, mask in zip(pointers, masks))
         return [ctx.vector.bin("or", bits, first[0], second[0])]
 
