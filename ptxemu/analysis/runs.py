@@ -15,10 +15,15 @@ from msgspec import Struct
 from ptxemu.analysis.assumed import AT_LEAST, AT_MOST, REMAINDER
 from ptxemu.analysis.quotients import ESTIMATES
 from ptxemu.analysis.shape import Shape, trailing_zeros
+from ptxemu.analysis.trips import makers
 from ptxemu.analysis.uniformity import RULES, UNIFORM, Uniformity
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.graph import Graph, Phi, writes
-from ptxemu.ir.ops import Addr, Op, Operand, Reg, items_of
+from ptxemu.ir.graph import Phi
+from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, items_of
+from ptxemu.ir.types import B64
+from ptxemu.isa.table import ADD
+from ptxemu.passes.internal import MOVED
+from ptxemu.process.lazy import lazy_property
 
 WIDTHS = (32, 16, 8)
 """Lanes of a group: with fewer, runs are no faster than gathers."""
@@ -61,12 +66,13 @@ class Expected:
     def __init__(self, uniformity: Uniformity) -> None:
         self._uniformity = uniformity
         self._groups: dict[tuple[bool, int], _Groups] = {}
-        self._makers: dict[Reg, Op | Phi] = {}
+
+    @lazy_property
+    def _makers(self) -> dict[Reg, Op | Phi]:
+        return makers(self._uniformity.structure.graph.blocks)
 
     def of(self, address: Addr, size: int) -> Runs | None:
         """Those of accesses of ``size`` bytes at an address; None without any."""
-        if not self._makers:
-            self._makers = _makers(self._uniformity.structure.graph)
         for bounded, width in product((False, True), WIDTHS):
             groups = self._groups.setdefault((bounded, width), _Groups(self._uniformity, self._makers, width, bounded))
             found = groups.shape(address.base)
@@ -74,19 +80,34 @@ class Expected:
                 return runs
         return None
 
+    def apart(self, address: Reg) -> tuple[Reg, Reg | Imm] | None:
+        """A varying address as another one, which forms the same runs, and what all lanes share, if it is their sum."""
+        maker = self._makers.get(address)
+        if not isinstance(maker, Op) or not adds(maker):
+            return None
+        varying = [source for source in maker.srcs if isinstance(source, Reg) and self._uniformity.shape(source) is None]
+        others = [source for source in maker.srcs if isinstance(source, Reg | Imm) and self._is_uniform(source)]
+        return (varying[0], others[0]) if varying and others else None
+
+    def moved(self, address: Reg) -> Op | None:
+        """The op that makes an address which a loop moves on (:mod:`ptxemu.passes.inductions`)."""
+        maker = self._makers.get(address)
+        return maker if isinstance(maker, Op) and maker.row is MOVED else None
+
+    def _is_uniform(self, operand: Operand) -> bool:
+        found = self._uniformity.shape(operand)
+        return found is not None and found.uniform
+
+
+def adds(op: Op) -> bool:
+    """Whether an op adds two numbers of 64 bits, and nothing else."""
+    plain = op.row.lower == ADD and op.guard is None and not any(op.negs) and len(op.dsts) == 1 and len(op.srcs) == 2
+    return plain and all(kind is not None and kind.bits == B64.bits for kind in (*op.dst_types, *op.src_types))
+
 
 def expected_of(uniformity: Uniformity) -> Expected:
     """Those that have been found for groups of lanes, if there are any."""
     return uniformity.grouped.expected if uniformity.grouped else Expected(uniformity)
-
-
-def _makers(graph: Graph) -> dict[Reg, Op | Phi]:
-    found: dict[Reg, Op | Phi] = {}
-    for block in graph.blocks:
-        found.update((phi.dst, phi) for phi in block.phis)
-        for op in block.ops:
-            found.update((reg, op) for reg in writes(op))
-    return found
 
 
 class _Groups:
@@ -139,6 +160,8 @@ class _Groups:
             return self._wrapped(op)
         if op.effects.results == "varying" or (op.effects.results and op.mods.get("space") == "local"):
             return None
+        if op.row is MOVED:
+            return self.shape(op["a"])
         sources = [self.shape(item) for source in op.srcs for item in items_of(source)]
         if any(source is None for source in sources):
             return None

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from ptxemu.analysis.inductions import inductions
 from ptxemu.analysis.lone_lanes import lone_code
 from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.uniformity import Uniformity
@@ -24,6 +25,7 @@ from ptxemu.irtext.verifier import verify
 from ptxemu.passes.build import build
 from ptxemu.passes.copies import propagate
 from ptxemu.passes.definedness import watch
+from ptxemu.passes.inductions import split
 from ptxemu.passes.lane_private import separate
 from ptxemu.passes.lone_lanes import single_out
 from ptxemu.passes.loops import canonicalize
@@ -105,9 +107,19 @@ def _watch(bodies: Bodies) -> None:
 
 def _single_out(bodies: Bodies) -> None:
     """What a lane does alone is done once."""
+    _reshape(bodies, lambda shapes: single_out(lone_code(shapes), shapes.varies))
+
+
+def _split(bodies: Bodies) -> None:
+    """Addresses that loops move on become where lanes were before, plus a distance that they share."""
+    _reshape(bodies, lambda shapes: split(inductions(shapes)))
+
+
+def _reshape(bodies: Bodies, change: Callable[[Uniformity], bool]) -> None:
+    """Look again at the shapes of graphs that a pass changes, whose blocks stay as they are."""
     for number, shapes in enumerate(bodies.shapes):
-        if single_out(lone_code(shapes), shapes.varies):
-            known = shapes.structure  # blocks are as they were
+        if change(shapes):
+            known = shapes.structure
             bodies.shapes[number] = Uniformity(known.graph, bodies.variant, corrections=shapes.corrections, structure=known)
 
 
@@ -154,7 +166,10 @@ LANE_PRIVATE = Pass("lane-private", lambda bodies: separate(bodies.graphs[0]))
 LONE_LANES = Pass("lone-lanes", _single_out)
 """Only for others, in code that is not quickly made and tells nobody of what it does."""
 
-PASSES = (*TO_SSA, LANE_PRIVATE, LONE_LANES)
+INDUCTIONS = Pass("inductions", _split)
+"""For the same code as that."""
+
+PASSES = (*TO_SSA, LANE_PRIVATE, LONE_LANES, INDUCTIONS)
 
 
 def prepare(module: Module, entry: Function, variant: str, after: Hook | None = None, observed: Observed = "") -> Bodies:
@@ -195,5 +210,6 @@ def analyse(bodies: Bodies, after: Hook | None = None, quickly: bool = False) ->
         LANE_PRIVATE.apply(bodies, _observed(after))
         found[0] = Uniformity(bodies.graphs[0], bodies.variant, independent=True, corrections=corrections)
     elif not quickly and not bodies.observed:
-        LONE_LANES.apply(bodies, _observed(after))
+        for step in (LONE_LANES, INDUCTIONS):
+            step.apply(bodies, _observed(after))
     return found, independent

@@ -43,6 +43,10 @@ UNSET_ADDRESS = internal_row("_unset_address", does="faults")
 UNSET_VALUE = internal_row("_unset_value", "a?", does="faults")  # that is stored, at an address that may be generic
 FIRST_LANE = internal_row("_first_lane", "d", does="asks lanes, uniform")  # that is on
 LANE_OF = internal_row("_lane_of", "d, a, lane", does="uniform, carries a")  # the value that one lane has of a
+IN_STEP = internal_row("_in_step", "d, a, step", does="asks lanes, uniform")  # those whose a goes by a step from the middle one's
+LINE_START = internal_row("_line_start", "d, a, lanes, step", does="asks lanes, uniform")  # the first's or the last's
+IN_LINE = internal_row("_in_line", "d, a, start, step", does="asks lanes, uniform")  # those whose a is start + step * lane
+MOVED = internal_row("_moved", "d, a, by, step, middle, first, start, others")  # a + by; how a lies (passes/inductions.py)
 BARRIER_LEAVE = "_barrier_leave"
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from ptxemu.analysis.runs import Runs, expected_of
+from ptxemu.analysis.runs import expected_of
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block
-from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg
+from ptxemu.ir.ops import Imm, Op, Operand, Reg
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.core.float_bits import canonical, flush
 from ptxemu.lower.core.grouped import array_of, array_type, bases_of, lanes_of
@@ -59,7 +59,7 @@ class Context:
         grouped = uniformity.grouped
         self.groups: Mapping[Reg, Shape] = grouped.shapes if grouped else {}  # what is kept by groups of lanes
         self.firsts = grouped.firsts if grouped else range(1)  # the first lane of each group
-        self._expected = expected_of(uniformity)
+        self.expected = expected_of(uniformity)
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.prologue: list[str] = []
@@ -324,9 +324,9 @@ class Context:
         shape = self.shape(operand)
         return shape is not None and shape.uniform
 
-    def runs(self, address: Addr, size: int) -> Runs | None:
-        """The runs that varying addresses of accesses of ``size`` bytes are expected to form, if any."""
-        return self._expected.of(address, size)
+    def is_there(self, operand: Operand) -> bool:
+        """Whether code can read an operand here that its op does not name."""
+        return not isinstance(operand, Reg) or operand in self.names or self.outlives_block(operand)
 
     def storage_type(self, reg: Reg) -> str:
         return self.storage.get(reg, f"i{reg.type.bits}")

@@ -30,6 +30,7 @@ MODULES = {
         "cluster",
         "hints",
         "definedness",
+        "inductions",
         "lone_lanes",
     ),
     "memory": (

@@ -10,7 +10,7 @@ from msgspec import Struct
 from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.analysis.shape import MAX_OFFSET, Shape
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Addr, Op, Reg
+from ptxemu.ir.ops import Addr, Imm, Op, Reg
 from ptxemu.ir.types import B64
 from ptxemu.lower.core.access import Access, Range, Span, group_addresses, pattern_test
 from ptxemu.lower.core.context import Context
@@ -26,15 +26,71 @@ def expected(ctx: Context, found: Access) -> Runs | None:
         width = LANES // len(ctx.firsts)
         runs = runs_of(ctx.groups[base].offsets, found.size, width)
         return runs if runs is not None and runs.width == width else None
-    return ctx.runs(found.address, found.size)
+    return ctx.expected.of(found.address, found.size)
 
 
-def _base(ctx: Context, found: Access) -> tuple[str, str, str, int]:
-    """Varying addresses as lanes of an LLVM type plus a constant, behind a key for what accesses off the same lanes share."""
-    base = found.address.base
-    if isinstance(base, Reg) and base.type.bits == B64.bits:
-        return f"{id(base)}", "i64", ctx.vector_of(base, B64), found.address.offset
-    return (found.narrow, "i32", found.narrow, 0) if found.narrow else (found.base, "i64", found.base, 0)
+class Lanes(Struct, frozen=True):
+    """Varying addresses: a vector, empty where it is not asked for, plus what lanes share, scalars and a number, all of one type.
+
+    ``key``: what accesses off the same lanes have in common; ``moved``: the op that knows how they lie, if a loop moves them on.
+    """
+
+    key: str
+    kind: str
+    vector: str
+    shared: list[str] = []
+    offset: int = 0
+    moved: Op | None = None
+
+    def address(self, ctx: Context, lane: str, behind: int = 0) -> str:
+        """i64: the address that belongs to a number of ``kind``, or one some bytes behind."""
+        scalar, offset = ctx.scalar, self.offset + behind
+        for value in [*self.shared, *([str(offset)] if offset else [])]:
+            lane = scalar.bin("add", self.kind, lane, value)
+        return scalar.cast("zext", self.kind, lane, "i64")
+
+    def lane(self, ctx: Context, lane: int) -> str:
+        """What the vector has of a lane."""
+        return ctx.kept(f"{lane} of {self.key}", lambda: _element(ctx, self.kind, self.vector, lane))
+
+    def known(self, ctx: Context, name: str) -> str:
+        """What ops before the loop have found out."""
+        assert self.moved is not None
+        kind = self.moved.type_of(name)
+        assert kind is not None
+        return ctx.scalar_of(self.moved[name], kind)
+
+
+def _element(ctx: Context, kind: str, vector: str, lane: int) -> str:
+    return ctx.inst(f"extractelement {ctx.vector.ty(kind)} {vector}, i64 {lane}")
+
+
+def _lanes(ctx: Context, found: Access, runs: Runs) -> Lanes:
+    base, offset = found.address.base, found.address.offset
+    if not isinstance(base, Reg) or base.type.bits != B64.bits:
+        return Lanes(found.narrow, "i32", found.narrow) if found.narrow else Lanes(found.base, "i64", found.base)
+    start, added = _apart(ctx, base)
+    shared = [ctx.scalar_of(operand, B64) for operand in added]
+    moved = ctx.expected.moved(start)
+    if moved is not None and runs == Runs(LANES, _distance(moved)) and all(map(ctx.is_there, moved.srcs)):
+        return Lanes(f"{id(start)}", "i64", "", [*shared, ctx.scalar_of(moved["by"], B64)], offset, moved)
+    return Lanes(f"{id(start)}", "i64", ctx.vector_of(start, B64), shared, offset)
+
+
+def _apart(ctx: Context, address: Reg) -> tuple[Reg, list[Reg | Imm]]:
+    """A varying address as another one, to which operands that all lanes share are added, as far as code can read these here."""
+    added: list[Reg | Imm] = []
+    while (found := ctx.expected.apart(address)) is not None and all(map(ctx.is_there, found)):
+        address = found[0]
+        added.append(found[1])
+    return address, added
+
+
+def _distance(moved: Op) -> int:
+    """How far apart the lanes are expected of which an op knows."""
+    distance = moved["step"]
+    assert isinstance(distance, Imm)
+    return distance.bits
 
 
 def first_addresses(ctx: Context, found: Access, runs: Runs) -> list[str]:
@@ -42,21 +98,16 @@ def first_addresses(ctx: Context, found: Access, runs: Runs) -> list[str]:
     which bounds concern last."""
     if found.grouped:
         return group_addresses(ctx, found.address, found.space)
-    key, kind, lanes, offset = _base(ctx, found)
-    middle = runs.width // 2
-    places = (f"extractelement {ctx.vector.ty(kind)} {lanes}, i64 {first + middle}" for first in runs.firsts)
-    starts = [ctx.kept(f"{place} of {key}", partial(ctx.inst, place)) for place in places]
-    offset -= middle * runs.step
-    moved = [ctx.scalar.bin("add", kind, start, str(offset)) if offset else start for start in starts]
-    return [ctx.scalar.cast("zext", kind, start, "i64") for start in moved]
+    base, middle = _lanes(ctx, found, runs), runs.width // 2
+    if base.moved is not None:
+        return [base.address(ctx, base.known(ctx, "middle"), -middle * runs.step)]
+    return [base.address(ctx, base.lane(ctx, first + middle), -middle * runs.step) for first in runs.firsts]
 
 
 def as_expected(ctx: Context, found: Access, runs: Runs, starts: list[str], all_lanes: bool) -> str:
     """i1: varying addresses form the runs, in range, in the lanes that are on; or in all, which must be on."""
     bits, on = f"i{LANES}", ctx.bits_of(found.mask)
-    key, kind, lanes, _ = _base(ctx, found)
-    same = ctx.kept(f"{runs} of {key}", lambda: _in_step(ctx, kind, lanes, runs))
-    matter = ctx.scalar.bin("and", bits, same, on)
+    matter = ctx.scalar.bin("and", bits, _with_the_middle(ctx, _lanes(ctx, found, runs), runs), on)
     good = ctx.scalar.icmp("eq", bits, matter, "-1" if all_lanes else on)
     return ctx.scalar.conjunction([good, *inside(ctx, found, runs, starts)])
 
@@ -133,14 +184,35 @@ def inside(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> Iterat
     return (pattern_test(ctx, Span(found.space, start, group, found.size)) for start in starts)
 
 
-def _in_step(ctx: Context, kind: str, addresses: str, runs: Runs) -> str:
-    """i32: the lanes whose address is as far from that of the middle one of their group as it is to be."""
+def _with_the_middle(ctx: Context, base: Lanes, runs: Runs) -> str:
+    """i32: the lanes that are as far from the middle one of their group as they are to be."""
+    if base.moved is not None:
+        return base.known(ctx, "first")
+    return ctx.kept(f"{runs} of {base.key}", lambda: in_step(ctx, base.kind, base.vector, runs))
+
+
+def in_step(ctx: Context, kind: str, lanes: str, runs: Runs) -> str:
+    """i32: the lanes whose number is as far from that of the middle one of their group as it is to be."""
     whole, middle = ctx.vector.ty(kind), runs.width // 2
     middles = ", ".join(f"i32 {lane // runs.width * runs.width + middle}" for lane in range(LANES))
-    bases = ctx.inst(f"shufflevector {whole} {addresses}, {whole} poison, <{LANES} x i32> <{middles}>")
+    bases = ctx.inst(f"shufflevector {whole} {lanes}, {whole} poison, <{LANES} x i32> <{middles}>")
     steps = offsets_literal(tuple((lane % runs.width - middle) * runs.step for lane in range(LANES)), kind)
     wanted = ctx.vector.bin("add", kind, bases, steps) if runs.step else bases
-    return ctx.bits_of(ctx.vector.icmp("eq", kind, addresses, wanted))
+    return ctx.bits_of(ctx.vector.icmp("eq", kind, lanes, wanted))
+
+
+def line_start(ctx: Context, kind: str, lanes: str, first: str, step: int) -> str:
+    """Where the first lane would be in the line of the first or the last one, that which is not among ``first``, an i32."""
+    low, high = (_element(ctx, kind, lanes, lane) for lane in (0, LANES - 1))
+    begins = ctx.scalar.cast("trunc", f"i{LANES}", first, "i1")
+    return ctx.scalar.select(begins, kind, ctx.scalar.bin("sub", kind, high, str((LANES - 1) * step)), low)
+
+
+def in_line(ctx: Context, kind: str, lanes: str, start: str, step: int) -> str:
+    """i32: the lanes that lie in a line which begins somewhere."""
+    steps = offsets_literal(tuple(range(0, LANES * step, step)), kind)
+    wanted = ctx.vector.bin("add", kind, ctx.splat(kind, start), steps)
+    return ctx.bits_of(ctx.vector.icmp("eq", kind, lanes, wanted))
 
 
 class Pieces(Struct, frozen=True):
@@ -155,29 +227,22 @@ class Pieces(Struct, frozen=True):
 def pieces_of(ctx: Context, found: Access, runs: Runs) -> Pieces:
     """The two pieces of one run: the first or the last lane is not with the middle one if any lane is not. Accesses off one base
     share what the first of them finds."""
-    key, kind, lanes, offset = _base(ctx, found)
+    base = _lanes(ctx, found, runs)
+    first = _with_the_middle(ctx, base, runs)
+    if base.moved is not None:
+        return Pieces(first, base.known(ctx, "others"), base.address(ctx, base.known(ctx, "start")))
     bits, on = f"i{LANES}", ctx.bits_of(found.mask)
-    first = ctx.kept(f"{runs} of {key}", lambda: _in_step(ctx, kind, lanes, runs))
-    other, begin = (f"{name} piece of {runs} of {key} in {found.mask}" for name in ("other", "start of the other"))
+    other, begin = (f"{name} piece of {runs} of {base.key} in {found.mask}" for name in ("other", "start of the other"))
     if other not in ctx.known:
         whole = ctx.scalar.icmp("eq", bits, ctx.scalar.bin("and", bits, first, on), on)
-        find = partial(_other_piece, ctx, kind, lanes, runs, first)
-        ctx.known[other], ctx.known[begin] = ctx.when(whole, lambda: ["0", "0"], find, [bits, kind], likely=True)
-    second, start = ctx.known[other], ctx.known[begin]
-    moved = ctx.scalar.bin("add", kind, start, str(offset)) if offset else start
-    return Pieces(first, second, ctx.scalar.cast("zext", kind, moved, "i64"))
+        find = partial(_other_piece, ctx, base, runs, first)
+        ctx.known[other], ctx.known[begin] = ctx.when(whole, lambda: ["0", "0"], find, [bits, base.kind], likely=True)
+    return Pieces(first, ctx.known[other], base.address(ctx, ctx.known[begin]))
 
 
-def _other_piece(ctx: Context, kind: str, lanes: str, runs: Runs, first: str) -> list[str]:
-    """The lanes that lie side by side with the first or the last one, which is not in the first piece; and where the first lane
-    would be among them."""
-    whole, end = ctx.vector.ty(kind), (LANES - 1) * runs.step
-    ends = [ctx.inst(f"extractelement {whole} {lanes}, i64 {lane}") for lane in (0, LANES - 1)]
-    begins = ctx.scalar.cast("trunc", f"i{LANES}", first, "i1")
-    start = ctx.scalar.select(begins, kind, ctx.scalar.bin("sub", kind, ends[1], str(end)), ends[0])
-    steps = offsets_literal(tuple(range(0, end + 1, runs.step)), kind)
-    wanted = ctx.vector.bin("add", kind, ctx.splat(kind, start), steps)
-    return [ctx.bits_of(ctx.vector.icmp("eq", kind, lanes, wanted)), start]
+def _other_piece(ctx: Context, base: Lanes, runs: Runs, first: str) -> list[str]:
+    start = line_start(ctx, base.kind, base.vector, first, runs.step)
+    return [in_line(ctx, base.kind, base.vector, start, runs.step), start]
 
 
 def rows_within(ctx: Context, starts: Sequence[str], size: int, kept: Range) -> str:

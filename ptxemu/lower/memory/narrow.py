@@ -36,7 +36,7 @@ def _is_anywhere(ctx: Context, op: Op) -> bool:
     """Whether nothing is known of the places of lanes."""
     address, size = op.access.address, op.access.bytes
     assert isinstance(address, Addr) and size is not None
-    return not ctx.is_grouped(address.base) and ctx.shape(address) is None and ctx.runs(address, size) is None
+    return not ctx.is_grouped(address.base) and ctx.shape(address) is None and ctx.expected.of(address, size) is None
 
 
 def _in_words(loads: together.Loads, size: int) -> Iterator[list[Op]]:

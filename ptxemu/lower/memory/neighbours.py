@@ -51,7 +51,7 @@ def _is_of_any_word(ctx: Context, op: Op) -> bool:
     shape = ctx.shape(address)
     if shape is not None:
         return shape.strided(WORD_BYTES) and abs(shape.stride) > fields.LARGEST * WORD_BYTES
-    return ctx.runs(address, WORD_BYTES) is None
+    return ctx.expected.of(address, WORD_BYTES) is None
 
 
 def _side_by_side(loads: together.Loads) -> Iterator[list[Op]]:
