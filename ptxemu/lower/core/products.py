@@ -16,6 +16,22 @@ REGISTER = 16  # words
 TOPS = 0x80808080  # the highest bit of each byte
 
 
+def high_products(e: Emitter, a: str, b: str, signed: bool) -> str:
+    """The upper halves of the products of two i32 of each lane, from those of the even and of the odd lanes as vectors of words of
+    twice the size: LLVM looks through a shift of the products, and makes something worse of it."""
+    narrow, lanes = e.ty("i32"), e.lanes
+    e.lanes //= 2
+    wide, shift = e.ty("i64"), e.int(64, 32)
+    extend = "ashr" if signed else "lshr"
+    pairs = [e.inst(f"bitcast {narrow} {x} to {wide}") for x in (a, b)]
+    even = e.bin("mul", "i64", *(e.bin(extend, "i64", e.bin("shl", "i64", x, shift), shift) for x in pairs))
+    odd = e.bin("mul", "i64", *(e.bin(extend, "i64", x, shift) for x in pairs))
+    e.lanes = lanes
+    halves = [e.inst(f"bitcast {wide} {x} to {narrow}") for x in (even, odd)]
+    picks = ", ".join(f"i32 {lane + (lanes if lane % 2 else 1)}" for lane in range(lanes))
+    return e.inst(f"shufflevector {narrow} {halves[0]}, {narrow} {halves[1]}, <{lanes} x i32> <{picks}>")
+
+
 def pair_products(e: Emitter, a: str, b: str) -> str:
     """The sum of the product of the low halves of two i32, as signed numbers, and of that of the high halves."""
     size = e.target.vector_bytes

@@ -6,7 +6,7 @@ from ptxemu.ir.ops import Op
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.emit import Emitter, elementwise
 from ptxemu.lower.core.float_bits import constant, packed
-from ptxemu.lower.core.products import byte_products, fields, sum_of_products
+from ptxemu.lower.core.products import byte_products, fields, high_products, sum_of_products
 from ptxemu.lower.values.division import quotient, remainder
 
 
@@ -63,6 +63,8 @@ def high_product(e: Emitter, kind: ScalarType, a: str, b: str) -> str:
             correction = e.bin("and", "i64", e.bin("ashr", "i64", x, e.int(64, 63)), y)
             high = e.bin("sub", "i64", high, correction)
         return high
+    if kind.bits == 32 and e.lanes and e.target.avx2:
+        return high_products(e, a, b, kind.is_signed)
     wide = f"i{2 * kind.bits}"
     product = e.bin("mul", wide, extend(e, kind, a, wide), extend(e, kind, b, wide))
     return e.cast("trunc", wide, e.bin("lshr", wide, product, e.splat(wide, str(kind.bits))), kind.llvm)
