@@ -17,8 +17,8 @@ TOPS = 0x80808080  # the highest bit of each byte
 
 
 def high_products(e: Emitter, a: str, b: str, signed: bool) -> str:
-    """The upper halves of the products of two i32 of each lane, from those of the even and of the odd lanes as vectors of words of
-    twice the size: LLVM looks through a shift of the products, and makes something worse of it."""
+    """The upper halves of the products of two i32 of each lane, from vectors of i64 with those of the even and of the odd lanes:
+    LLVM looks through a shift of the products, and makes something worse of it."""
     narrow, lanes = e.ty("i32"), e.lanes
     e.lanes //= 2
     wide, shift = e.ty("i64"), e.int(64, 32)

@@ -217,11 +217,12 @@ def in_line(ctx: Context, kind: str, lanes: str, start: str, step: int) -> str:
 
 class Pieces(Struct, frozen=True):
     """The lanes, i32, that lie side by side with the one in the middle, and those that do with another one, if there are others;
-    and where the first lane would be among these."""
+    and where the first lane would be among these. ``moved``: a loop moves them on."""
 
     first: str
     second: str
     start: str
+    moved: bool = False
 
 
 def pieces_of(ctx: Context, found: Access, runs: Runs) -> Pieces:
@@ -230,7 +231,7 @@ def pieces_of(ctx: Context, found: Access, runs: Runs) -> Pieces:
     base = _lanes(ctx, found, runs)
     first = _with_the_middle(ctx, base, runs)
     if base.moved is not None:
-        return Pieces(first, base.known(ctx, "others"), base.address(ctx, base.known(ctx, "start")))
+        return Pieces(first, base.known(ctx, "others"), base.address(ctx, base.known(ctx, "start")), moved=True)
     bits, on = f"i{LANES}", ctx.bits_of(found.mask)
     other, begin = (f"{name} piece of {runs} of {base.key} in {found.mask}" for name in ("other", "start of the other"))
     if other not in ctx.known:

@@ -9,6 +9,7 @@ from ptxemu.analysis.runs import Runs
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.access import Access
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.prefetch import LINE, ask
 from ptxemu.lower.core.runs import Pieces, inside
 from ptxemu.lower.memory import runs
 from ptxemu.lower.memory.patterns import Made
@@ -31,6 +32,8 @@ def load(ctx: Context, found: Access, formed: Runs, pieces: Pieces, start: str, 
     test = ctx.scalar.conjunction([whole, *inside(ctx, found, formed, starts)])
 
     def both(pointers: list[str]) -> list[str]:
+        for pointer in pointers if not pieces.moved else ():  # of a tile: the next block reads what lies behind
+            ask(ctx, pointer, range(LANES * found.size, 2 * LANES * found.size, LINE))
         masks = (ctx.mask_from_bits(piece, int(bits[1:])) for piece in lanes)
         first, second = (runs.load(ctx, bits, 1, formed, [at], found.volatile, mask) for at, mask in zip(pointers, masks))
         return [ctx.vector.bin("or", bits, first[0], second[0])]
