@@ -11,7 +11,7 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Phi
-from ptxemu.ir.ops import Op, Operand, Reg
+from ptxemu.ir.ops import Addr, Op, Operand, Reg
 from ptxemu.ir.types import B64
 from ptxemu.passes.inductions import Induction, Move
 
@@ -46,11 +46,12 @@ def _distances(uniformity: Uniformity, expected: Expected, loop: Loop) -> dict[O
     """How far apart lanes are, by registers with addresses that vary, but are expected to lie side by side."""
     found: dict[Operand, int] = {}
     for access in (op.access for block in loop.blocks for op in block.ops if len(op.accesses) == 1):
-        base, size = access.address.base, access.bytes
-        if base not in found and size and uniformity.shape(base) is None:
-            runs = expected.of(access.address, size)
-            if runs is not None and runs.width == LANES and runs.step:
-                found[base] = runs.step
+        address, size = access.address, access.bytes
+        if not isinstance(address, Addr) or not size or address.base in found or uniformity.shape(address.base) is not None:
+            continue
+        runs = expected.of(address, size)
+        if runs is not None and runs.width == LANES and runs.step:
+            found[address.base] = runs.step
     return found
 
 

@@ -38,6 +38,7 @@ LOOPS = {
     "read behind": f"{PLACE} L: {SUM} {FORTH} {AGAIN} {OFFSET} {END}",
     "read in the loop": f"{PLACE} L: {SUM} {FORTH} {OFFSET} {AGAIN} {END}",
     "loads and stores": f"{PLACE} L: {SUM} st.global.u32 [%rd6+8192], %r10; {FORTH} {AGAIN} {END}",
+    "prefetches": f"{PLACE} L: {SUM} prefetch.global.L1 [%rd6+64]; {FORTH} {AGAIN} {END}",
     "only some lanes": f"""{PLACE} mov.u32 %r5, %r3; L: and.b32 %r7, %r5, 1; setp.eq.u32 %p2, %r7, 1; @%p2 bra M;
         {ADD.format('+4')} M: {SUM} {FORTH} {AGAIN} {END}""",
     "loops in a loop": f"""mov.u32 %r12, 0; K: {PLACE} mov.u32 %r11, 0; L: {SUM} {FORTH} {AGAIN}
@@ -110,3 +111,15 @@ def test_an_address_is_where_it_was_and_what_lanes_share(loop: str) -> None:
 def test_lanes_are_compared_before_the_loop() -> None:
     found = compile.emit_ir(compile.front(text("several loads")), "k", compile.Options())
     assert found.index("_in_step") < found.index("_in_line") < found.index("\nL:") < found.index("_moved")
+
+
+def test_surfaces_in_a_loop_have_no_addresses() -> None:
+    body = (
+        f"{PLACE} ld.param.u64 %rd12, [by]; L: suld.b.1d.b32.zero %r5, [%rd12, {{%r1}}]; {ADD.format('')} {FORTH} {AGAIN} {END}"
+    )
+    found = compile.emit_ir(
+        compile.front(kernel(HEAD.replace("ld.param.u32 %r9, [by];", "") + body, PARAMETERS.replace(".u32 by", ".u64 by"))),
+        "k",
+        compile.Options(),
+    )
+    assert "_moved" in found
