@@ -24,7 +24,7 @@ from ptxemu.lower.core.lane_emitter import LaneEmitter
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.literals import literal, offsets_literal
 from ptxemu.lower.core.llvm_module import Unit
-from ptxemu.lower.core.masks import expanded
+from ptxemu.lower.core.masks import bits_of, expanded
 from ptxemu.lower.core.scratch import Scratch, area, bytes_of
 from ptxemu.lower.core.site import Value, site_literal, site_type
 
@@ -83,6 +83,10 @@ class Context:
         self.by_trips = False  # in a loop with strides and barriers, so that warps have the same trip one after another
         self.active = ""  # the current block's mask
         self.active_bits = ""  # the same as an i32, made on demand
+        self.compared: dict[
+            str, int
+        ] = {}  # masks that are comparisons, where these are no masks yet: the bits of what they compare
+        self.conjunctions: dict[str, tuple[str, str]] = {}  # masks that are a mask and a condition
         self._fields: dict[str, str] = {}
         self._wrapped: str | None = None
         self.call_bytes = 0  # of the largest call
@@ -548,15 +552,17 @@ class Context:
 
     def conjunction(self, mask: str, cond: str) -> str:
         """``mask and cond``; a select, because the condition may be poison in lanes that are off."""
-        return self.inst(f"select {MASK} {mask}, {MASK} {cond}, {MASK} zeroinitializer")
+        made = self.inst(f"select {MASK} {mask}, {MASK} {cond}, {MASK} zeroinitializer")
+        self.conjunctions[made] = mask, cond
+        return made
 
     def bits_of(self, mask: str) -> str:
         """A mask as an i32."""
         if mask == self.active:
             if not self.active_bits:
-                self.active_bits = self.inst(f"bitcast {MASK} {mask} to i{LANES}")
+                self.active_bits = bits_of(self, mask)
             return self.active_bits
-        return self.inst(f"bitcast {MASK} {mask} to i{LANES}")
+        return bits_of(self, mask)
 
     def any(self, mask: str) -> str:
         return self.scalar.icmp("ne", f"i{LANES}", self.bits_of(mask), "0")
@@ -564,13 +570,6 @@ class Context:
     def mask_from_bits(self, bits: str, width: int = 8) -> str:
         """A mask of elements of ``width`` bits from bits in an i32."""
         return expanded(self.target, self.inst, bits, width)
-
-    def deposited(self, mask: str, first: int, places: int) -> str:
-        """An i64 whose bits at ``places`` are those of a mask from lane ``first`` on, where the CPU can do that at once."""
-        bits = self.scalar.cast("zext", f"i{LANES}", self.bits_of(mask), "i64")
-        rest = self.scalar.bin("lshr", "i64", bits, str(first)) if first else bits
-        self.declare("llvm.x86.bmi.pdep.64", "declare i64 @llvm.x86.bmi.pdep.64(i64, i64)")
-        return self.inst(f"call i64 @llvm.x86.bmi.pdep.64(i64 {rest}, i64 {places})")
 
     def spill(self, t: str, value: str) -> str:
         """The address of a copy in memory of a vector of LLVM scalar type ``t``, until the op ends."""

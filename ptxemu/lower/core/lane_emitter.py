@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.emit import Emitter
 
 if TYPE_CHECKING:
     from ptxemu.lower.core.context import Context
+
+PACKED = {"i32": 32, "i64": 64, "float": 32, "double": 64}
+"""Bits of an element, by LLVM types whose comparisons are packed to bits (masks.py)."""
 
 
 class LaneEmitter(Emitter):
@@ -26,3 +30,14 @@ class LaneEmitter(Emitter):
 
     def temporary(self, type: str) -> str:
         return self.kernel.temporary(type)
+
+    def icmp(self, cond: str, t: str, a: str, b: str) -> str:
+        return self._compared(t, super().icmp(cond, t, a, b))
+
+    def fcmp(self, cond: str, t: str, a: str, b: str) -> str:
+        return self._compared(t, super().fcmp(cond, t, a, b))
+
+    def _compared(self, t: str, made: str) -> str:
+        if self.lanes == LANES and self.target.packs_masks and t in PACKED:
+            self.kernel.compared[made] = PACKED[t]
+        return made

@@ -1,4 +1,4 @@
-"""Masks of lanes that come as the bits of an i32."""
+"""Masks of lanes, and the bits of an i32 that say the same."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.literals import vector_literal
+from ptxemu.lower.core.parts import part
 from ptxemu.lower.core.target import Target
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 BYTES = f"<{LANES} x i8>"
 WORDS = LANES // 4
+MASK = f"<{LANES} x i1>"
+REGISTER = 256  # bits of AVX2
+PACKS = {32: "packssdw", 16: "packsswb"}  # what packs elements, by their bits
 
 
 def expanded(target: Target, inst: Callable[[str], str], bits: str, width: int = 8) -> str:
@@ -49,3 +53,70 @@ def _by_bytes(inst: Callable[[str], str], bits: str) -> str:
 def first_lane(ctx: Context) -> str:
     """i32: the first of the lanes that are on, of which there is one."""
     return ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(ctx.active), extra="i1 true")
+
+
+def bits_of(ctx: Context, mask: str) -> str:
+    """A mask as an i32."""
+    whole, cond = ctx.conjunctions.get(mask, ("", mask))
+    width = ctx.compared.get(cond)
+    if width is None:
+        return ctx.inst(f"bitcast {MASK} {mask} to i{LANES}")
+    if not whole:
+        return _packed(ctx, cond, width)
+    found = _packed(ctx, ctx.inst(f"freeze {MASK} {cond}"), width)  # it may be poison in lanes that are off
+    return ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(whole), found)
+
+
+def _packed(ctx: Context, mask: str, width: int) -> str:
+    """The bits of a comparison of elements of ``width`` bits.
+
+    The instructions that pack two registers take a half of each in turns. LLVM puts their results in order each time, which takes
+    several cycles; here that is done in the end.
+    """
+    count = REGISTER // width  # lanes of a register
+    wide = ctx.inst(f"sext {MASK} {mask} to {ctx.vector.ty(f'i{width}')}")
+    registers = [part(ctx.vector, f"i{width}", wide, first, count) for first in range(0, LANES, count)]
+    orders = [list(range(first, first + count)) for first in range(0, LANES, count)]
+    kind = f"<{count} x i{width}>"
+    while len(registers) > 1:
+        elements = min(32, REGISTER // len(orders[0]))  # of 64 bits, both halves say the same
+        registers = [_pack(ctx, kind, elements, *pair) for pair in zip(registers[::2], registers[1::2])]
+        orders = [_packed_order(*pair) for pair in zip(orders[::2], orders[1::2])]
+        kind = f"<{2 * REGISTER // elements} x i{elements // 2}>"
+    return _signs(ctx, registers[0], orders[0])
+
+
+def _pack(ctx: Context, kind: str, elements: int, a: str, b: str) -> str:
+    """Two registers of elements of so many bits as one of half as many."""
+    source, packed = f"<{REGISTER // elements} x i{elements}>", f"<{2 * REGISTER // elements} x i{elements // 2}>"
+    name = f"llvm.x86.avx2.{PACKS[elements]}"
+    ctx.declare(name, f"declare {packed} @{name}({source}, {source})")
+    both = (ctx.inst(f"bitcast {kind} {x} to {source}") for x in (a, b))
+    return ctx.inst(f"call {packed} @{name}({', '.join(f'{source} {x}' for x in both)})")
+
+
+def _packed_order(a: list[int], b: list[int]) -> list[int]:
+    half = len(a) // 2
+    return [*a[:half], *b[:half], *a[half:], *b[half:]]
+
+
+def _signs(ctx: Context, bytes: str, order: list[int]) -> str:
+    """The bits of a register that has a byte of each lane, in some order: a few lanes side by side stay together."""
+    together = next(
+        size for size in (4, 2) if all(order[at + 1] == order[at] + 1 for at in range(0, LANES - 1) if at % size < size - 1)
+    )
+    count = LANES // together
+    units = f"<{count} x i{8 * together}>"
+    places = ", ".join(f"i32 {order.index(lane) // together}" for lane in range(0, LANES, together))
+    moved = ctx.inst(f"bitcast {BYTES} {bytes} to {units}")
+    moved = ctx.inst(f"shufflevector {units} {moved}, {units} poison, <{count} x i32> <{places}>")
+    moved = ctx.inst(f"bitcast {units} {moved} to {BYTES}")
+    return ctx.inst(f"bitcast {MASK} {ctx.inst(f'icmp slt {BYTES} {moved}, zeroinitializer')} to i{LANES}")
+
+
+def deposited(ctx: Context, mask: str, first: int, places: int) -> str:
+    """An i64 whose bits at ``places`` are those of a mask from lane ``first`` on, where the CPU can do that at once."""
+    bits = ctx.scalar.cast("zext", f"i{LANES}", ctx.bits_of(mask), "i64")
+    rest = ctx.scalar.bin("lshr", "i64", bits, str(first)) if first else bits
+    ctx.declare("llvm.x86.bmi.pdep.64", "declare i64 @llvm.x86.bmi.pdep.64(i64, i64)")
+    return ctx.inst(f"call i64 @llvm.x86.bmi.pdep.64(i64 {rest}, i64 {places})")

@@ -12,6 +12,7 @@ class Target:
         self.daz = self.polls = x86
         self.avx2 = "avx2" in features
         self.avx512 = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= features
+        self.packs_masks = self.avx2 and not self.avx512  # comparisons leave as many bits as they compare in each lane
         self.overlooks_masked = self.avx2 and not self.avx512
         self.dots = self.avx512 and "avx512vnni" in features  # products of bytes, added to words
         self.deposits = self.avx512 and "bmi2" in features  # bits to places in one fast instruction

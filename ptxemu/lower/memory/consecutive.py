@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import MASK, Context
+from ptxemu.lower.core.masks import deposited
 from ptxemu.lower.core.prefetch import LINE, ask
 
 WHOLE = "volatile "  # or LLVM makes a masked store of one that keeps some elements, which many CPUs execute in microcode
@@ -142,7 +143,7 @@ class _Place:
             return mask
         width, times = len(self.lanes), self.lanes.count(self.lanes[0])
         if ctx.target.deposits and times > 1:
-            firsts = ctx.deposited(mask, self.lanes[0], sum(1 << place for place in range(0, width, times)))
+            firsts = deposited(ctx, mask, self.lanes[0], sum(1 << place for place in range(0, width, times)))
             whole = ctx.scalar.bin("mul", "i64", firsts, str((1 << times) - 1))
             return ctx.inst(f"bitcast i{width} {ctx.scalar.cast('trunc', 'i64', whole, f'i{width}')} to <{width} x i1>")
         picks = ", ".join(f"i32 {lane}" for lane in self.lanes)

@@ -17,6 +17,7 @@ from ptxemu.ir.ops import Addr
 from ptxemu.lower.core.access import Access, host_pointer
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.literals import vector_literal
+from ptxemu.lower.core.masks import deposited
 from ptxemu.lower.memory import consecutive
 
 LONGEST = 2 * LANES  # elements of a window
@@ -127,7 +128,7 @@ def _written(ctx: Context, found: Access, places: list[list[int]], width: int) -
     if ctx.target.deposits and all(list == sorted(list) for list in places):  # lanes are in order
         bits = "0"
         for own in places:
-            written = ctx.deposited(found.mask, 0, sum(1 << place for place in own))
+            written = deposited(ctx, found.mask, 0, sum(1 << place for place in own))
             bits = written if bits == "0" else ctx.scalar.bin("or", "i64", bits, written)
         narrow = ctx.scalar.cast("trunc", "i64", bits, f"i{width}") if width < 64 else bits
         return ctx.inst(f"bitcast i{width} {narrow} to <{width} x i1>")
