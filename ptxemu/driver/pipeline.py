@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ptxemu.analysis.inductions import inductions
 from ptxemu.analysis.lone_lanes import lone_code
+from ptxemu.analysis.narrowing import narrowing
 from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
@@ -29,6 +30,7 @@ from ptxemu.passes.inductions import split
 from ptxemu.passes.lane_private import separate
 from ptxemu.passes.lone_lanes import single_out
 from ptxemu.passes.loops import canonicalize
+from ptxemu.passes.narrow import narrow
 from ptxemu.passes.params import promote
 from ptxemu.passes.routines import Routine, routines
 from ptxemu.passes.ssa import construct
@@ -115,6 +117,11 @@ def _split(bodies: Bodies) -> None:
     _reshape(bodies, lambda shapes: split(inductions(shapes)))
 
 
+def _narrow(bodies: Bodies) -> None:
+    """Numbers that 16 bits hold are computed in 16 bits."""
+    _reshape(bodies, lambda shapes: narrow(shapes.structure.graph.blocks, narrowing(shapes)))
+
+
 def _reshape(bodies: Bodies, change: Callable[[Uniformity], bool]) -> None:
     """Look again at the shapes of graphs that a pass changes, whose blocks stay as they are."""
     for number, shapes in enumerate(bodies.shapes):
@@ -167,9 +174,12 @@ LONE_LANES = Pass("lone-lanes", _single_out)
 """Only for others, in code that is not quickly made and tells nobody of what it does."""
 
 INDUCTIONS = Pass("inductions", _split)
+NARROW = Pass("narrow", _narrow)
 """For the same code as that."""
 
-PASSES = (*TO_SSA, LANE_PRIVATE, LONE_LANES, INDUCTIONS)
+BEST = (LONE_LANES, INDUCTIONS, NARROW)
+
+PASSES = (*TO_SSA, LANE_PRIVATE, *BEST)
 
 
 def prepare(module: Module, entry: Function, variant: str, after: Hook | None = None, observed: Observed = "") -> Bodies:
@@ -210,6 +220,6 @@ def analyse(bodies: Bodies, after: Hook | None = None, quickly: bool = False) ->
         LANE_PRIVATE.apply(bodies, _observed(after))
         found[0] = Uniformity(bodies.graphs[0], bodies.variant, independent=True, corrections=corrections)
     elif not quickly and not bodies.observed:
-        for step in (LONE_LANES, INDUCTIONS):
+        for step in BEST:
             step.apply(bodies, _observed(after))
     return found, independent

@@ -2,7 +2,7 @@
 
 Counted are, in each file, the string literals that equal an opcode or the name of a lowering, outside the table, the
 dialects, registrations (``@elementwise("x")``, ``@effect``, ``@method``, ``@pattern``, ``@predicate``, ``@estimate``,
-``@linear``, ``internal_row``) and the names of LLVM instructions in calls of an emitter.
+``@linear``, ``@ranged``, ``@narrowed``, ``internal_row``) and the names of LLVM instructions in calls of an emitter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from ptxemu.lower.core.registry import lowerings
 from tests.support.places import PACKAGE
 
 TABLES = {"isa", "dialects"}
-REGISTRATIONS = {"elementwise", "effect", "method", "pattern", "predicate", "estimate", "linear", "internal_row"}
+REGISTRATIONS = {
+    "elementwise", "effect", "method", "pattern", "predicate", "estimate", "linear", "ranged", "narrowed", "internal_row",
+}  # fmt: skip
 EMITTERS = {"bin", "icmp", "fcmp", "cast", "intrinsic", "select"}
 
 MOST = 40
