@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import ptxemu
 from ptxemu.driver import compile
+from tests.support import processors
 from tests.support.kernel_tools import kernel
 
 PARAMETERS = ".param .u64 words, .param .u64 out, .param .u64 rests, .param .u64 trips, .param .u32 by"
@@ -89,6 +92,11 @@ def test_lanes_go_on_as_they_lay(loop: str, rests: str) -> None:
             np.testing.assert_array_equal(made[0][2], made[1][2])
 
 
+def test_two_pieces_without_avx512(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    processors.without_avx512(monkeypatch, tmp_path)
+    test_lanes_go_on_as_they_lay("several loads", "two pieces")
+
+
 @pytest.mark.parametrize("rests", RESTS)
 def test_the_end_of_memory(rests: str) -> None:
     random, faults = np.random.default_rng(3), []
@@ -123,3 +131,10 @@ def test_surfaces_in_a_loop_have_no_addresses() -> None:
         compile.Options(),
     )
     assert "_moved" in found
+
+
+def test_lines_of_masked_loads_are_asked_for() -> None:
+    """By code for processors that read ahead behind other loads only."""
+    module = compile.front(text("by a constant"))
+    v3, v4 = (str(compile.emit(module, "k", compile.Options(cpu=cpu), "asm")) for cpu in ("x86-64-v3", "x86-64-v4"))
+    assert 2 * (v3.count("prefetcht0") - v4.count("prefetcht0")) >= v3.count("vpmaskmovd") > 0

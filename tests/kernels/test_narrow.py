@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import ptxemu
 from ptxemu.driver import compile
+from tests.support import processors
 from tests.support.kernel_tools import kernel
 
 PARAMETERS = ".param .u64 bytes, .param .u64 out, .param .u32 any"
@@ -108,12 +110,22 @@ def outcome(engine: str, text: str, data: np.ndarray) -> np.ndarray:
     return out
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_results_are_those_of_the_interpreter(seed: int) -> None:
+def compare(seed: int) -> None:
     text = Generator(Random(seed)).text()
     data = np.random.default_rng(seed).integers(0, 256, 256).astype(np.uint8)
     data[: seed % 5 * 20] = np.random.default_rng(seed).choice([0, 127, 128, 255], seed % 5 * 20)
     np.testing.assert_array_equal(outcome("jit", text, data), outcome("interpreter", text, data))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_results_are_those_of_the_interpreter(seed: int) -> None:
+    compare(seed)
+
+
+@pytest.mark.parametrize("seed", range(60, 70))
+def test_results_without_avx512(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    processors.without_avx512(monkeypatch, tmp_path)
+    compare(seed)
 
 
 def test_some_are_computed_in_16_bits() -> None:
@@ -124,3 +136,15 @@ def test_some_are_computed_in_16_bits() -> None:
 def test_what_is_read_at_once_stays_as_it_is() -> None:
     text = kernel(HEAD + "ld.global.u8 %r3, [%rd1]; cvt.rn.f32.u32 %f1, %r3; st.global.f32 [%rd2], %f1;", PARAMETERS)
     assert ".narrow" not in compile.emit_ir(compile.front(text), "k", compile.Options())
+
+
+@pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v2", "x86-64-v4"])
+def test_code_for_other_processors(cpu: str) -> None:
+    for seed in range(5):
+        assert compile.emit(compile.front(Generator(Random(seed)).text()), "k", compile.Options(cpu=cpu), "obj")
+
+
+def test_code_for_aarch64(monkeypatch: pytest.MonkeyPatch) -> None:
+    processors.aarch64(monkeypatch, "generic")
+    for seed in range(5):
+        assert compile.emit(compile.front(Generator(Random(seed)).text()), "k", compile.Options(), "obj")
