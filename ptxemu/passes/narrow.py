@@ -5,6 +5,7 @@ What other instructions read of them is extended again.  Which these are is foun
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
@@ -54,7 +55,7 @@ class _Rewriter:
         for op in block.ops:
             if op in self.plan.typed:
                 yield from self._cut(op, cut)
-                yield self._typed(op, self.plan.typed[op], {**cut, **self.own})
+                yield self._typed(op, self.plan.typed[op], ChainMap(self.own, cut))
             elif op in self.plan.moved:
                 yield replace(reading(op, self.own), dsts=self._dsts(op))
             elif op in self.plan.converted:
@@ -67,6 +68,7 @@ class _Rewriter:
                     yield move(reg, self.own[reg], self.plan.kinds[reg], op)
 
     def _cut(self, op: Op, cut: dict[Reg, Operand]) -> Iterator[Op]:
+        """Moves of halves that an op reads."""
         for pattern, source in _operands(op):
             if not _is_number(pattern) or not isinstance(source, Reg) or source.type.bits <= HALF:
                 continue

@@ -102,9 +102,7 @@ def _packed_order(a: list[int], b: list[int]) -> list[int]:
 
 def _signs(ctx: Context, bytes: str, order: list[int]) -> str:
     """The bits of a register that has a byte of each lane, in some order: a few lanes side by side stay together."""
-    together = next(
-        size for size in (4, 2) if all(order[at + 1] == order[at] + 1 for at in range(0, LANES - 1) if at % size < size - 1)
-    )
+    together = 4 if order[3] == order[0] + 3 else 2
     count = LANES // together
     units = f"<{count} x i{8 * together}>"
     places = ", ".join(f"i32 {order.index(lane) // together}" for lane in range(0, LANES, together))
