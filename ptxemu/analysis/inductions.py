@@ -61,5 +61,5 @@ def _step(uniformity: Uniformity, phi: Phi, loop: Loop, made: Makers) -> Op | No
     if step is None or not adds(step):
         return None
     by = [source for source in step.srcs if source is not phi.dst]
-    kept = len(by) == 1 and by[0] not in made and (found := uniformity.shape(by[0])) is not None and found.uniform
+    kept = len(by) == 1 and by[0] not in made and not uniformity.varies(by[0])
     return step if kept else None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from ptxemu.analysis.ranges import Range, of_kind, ranges
+from ptxemu.analysis.registering import registering
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.graph import given, reads
 from ptxemu.ir.ops import Imm, Op, Operand, Reg, items_of
@@ -44,23 +45,22 @@ class _Search:
                 rule = RULES.get(op.row.lower)
                 if rule is not None and op.guard is None and not any(op.negs):
                     rule(self, op)
-        if self.kinds:
-            self._choose()
         wide = self._wide() if self.kinds else set()
-        return Narrowing(self.kinds, wide, self.typed, set(self.moved), set(self.converted))
+        self._choose(wide)
+        return Narrowing(self.kinds, wide & self.kinds.keys(), self.typed, set(self.moved), set(self.converted))
 
     # -- what can be narrow
 
     def fits(self, reg: Reg) -> bool:
         """Whether lanes have different numbers in a register that 16 bits hold."""
-        found = self.ranges.get(reg)
+        found = self.ranges.found.get(reg)
         varies = self.uniformity.shape(reg) is None
         return reg.type.bits == WHOLE and varies and found is not None and kind_of([found]) is not None
 
     def note(self, regs: Iterable[Reg]) -> None:
         """These become narrow."""
         for reg in regs:
-            kind = kind_of([self.ranges[reg]])
+            kind = kind_of([self.ranges.found[reg]])
             assert kind is not None
             self.kinds[reg] = kind
 
@@ -81,27 +81,15 @@ class _Search:
         return at_hand and any(map(self.is_narrow, sources))
 
     def _is_shared(self, source: Operand) -> bool:
-        shape = self.uniformity.shape(source)
-        return isinstance(source, Reg) and source.type.bits == WHOLE and shape is not None and shape.uniform
+        return isinstance(source, Reg) and source.type.bits == WHOLE and not self.uniformity.varies(source)
 
     def numbers(self, op: Op, names: Iterable[str]) -> list[Range]:
         """What an instruction of 32 bits takes operands for; none where one of them is not narrow."""
-        found = []
-        if not any(op[name] in self.kinds for name in names):
-            return []
-        for name in names:
-            source, kind = op[name], op.type_of(name)
-            if kind is None or kind.bits != WHOLE or kind.kind not in "usb":
-                return []
-            every = of_kind(kind.is_signed, kind.bits)
-            if isinstance(source, Imm):
-                negative = kind.is_signed and source.bits >> (kind.bits - 1)
-                found.append(Range(*[source.bits - (1 << kind.bits) if negative else source.bits] * 2))
-            elif source in self.kinds and self.ranges[source].within(every):
-                found.append(self.ranges[source])
-            else:
-                return []
-        return found
+        sources, kinds = [op[name] for name in names], [op.type_of(name) for name in names]
+        whole = all(kind is not None and kind.bits == WHOLE and kind.kind in "usb" for kind in kinds)
+        narrow = [source in self.kinds for source in sources]
+        at_hand = all(known or isinstance(source, Imm) for known, source in zip(narrow, sources))
+        return [self.ranges.read(op, name) for name in names] if whole and at_hand and any(narrow) else []
 
     # -- what is worth it
 
@@ -126,7 +114,7 @@ class _Search:
             found.update(reg for reg in given(block) if reg in self.kinds)
         return found
 
-    def _choose(self) -> None:
+    def _choose(self, wide: set[Reg]) -> None:
         """Leave those that belong together as they are if little is gained."""
         groups, gains = _Groups(self.kinds), Counter[Reg]()
         ops = {**dict.fromkeys(self.typed, OP), **dict.fromkeys(self.converted, CONVERSION)}
@@ -137,7 +125,7 @@ class _Search:
         for op, gain in ops.items():
             if regs[op]:
                 gains[groups.of(regs[op][0])] += gain
-        for reg in self._wide():
+        for reg in wide:
             gains[groups.of(reg)] -= EXTENSION
         self._drop({reg for reg in self.kinds if gains[groups.of(reg)] <= 0})
 
@@ -181,14 +169,8 @@ Rule = Callable[[_Search, Op], None]
 RULES: dict[str, Rule] = {}
 
 
-def narrowed(*lowerings: str) -> Callable[[Rule], Rule]:
-    """Register how instructions give in 16 bits what they give in 32, by their lowerings."""
-
-    def add(rule: Rule) -> Rule:
-        RULES.update(dict.fromkeys(lowerings, rule))
-        return rule
-
-    return add
+narrowed = registering(RULES)
+"""Register how instructions give in 16 bits what they give in 32, by their lowerings."""
 
 
 @narrowed("ld")

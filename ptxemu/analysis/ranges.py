@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from ptxemu.analysis.linear import Structure
+from ptxemu.analysis.registering import registering
 from ptxemu.ir.graph import Block
 from ptxemu.ir.ops import Imm, Op, Operand, Reg
 from ptxemu.ir.types import ScalarType
@@ -34,16 +35,18 @@ def of_kind(signed: bool, bits: int) -> Range:
     return Range(-(1 << bits - 1), (1 << bits - 1) - 1) if signed else Range(0, (1 << bits) - 1)
 
 
-def ranges(structure: Structure) -> dict[Reg, Range]:
+def ranges(structure: Structure) -> Ranges:
     """Those of registers of which something is known, from one look at each op in linear order: nothing of what comes round a
     loop."""
-    search = _Search()
+    known = Ranges()
     for block in structure.order:
-        search.look_at(block)
-    return search.found
+        known.look_at(block)
+    return known
 
 
-class _Search:
+class Ranges:
+    """``found``: those of registers."""
+
     def __init__(self) -> None:
         self.found: dict[Reg, Range] = {}
 
@@ -113,48 +116,42 @@ def _corners(a: Range | None, b: Range | None, of: Callable[[int, int], int]) ->
 
 # ---------------------------------------------------------------- what ops make
 
-Rule = Callable[[_Search, Op], Range | None]
+Rule = Callable[[Ranges, Op], Range | None]
 RULES: dict[str, Rule] = {}
 
 
-def ranged(*lowerings: str) -> Callable[[Rule], Rule]:
-    """Register the range of an instruction's results, by its lowering; that of the type they are written as holds in any case."""
-
-    def add(rule: Rule) -> Rule:
-        RULES.update(dict.fromkeys(lowerings, rule))
-        return rule
-
-    return add
+ranged = registering(RULES)
+"""Register the range of an instruction's results, by its lowering; that of the type they are written as holds in any case."""
 
 
 @ranged("ld")
-def _ld(known: _Search, op: Op) -> Range | None:
+def _ld(known: Ranges, op: Op) -> Range | None:
     return None
 
 
 @ranged("mov")
-def _mov(known: _Search, op: Op) -> Range | None:
+def _mov(known: Ranges, op: Op) -> Range | None:
     return known.exact(op, "a")
 
 
 @ranged("cvt.int")
-def _cvt(known: _Search, op: Op) -> Range | None:
+def _cvt(known: Ranges, op: Op) -> Range | None:
     kind = op.type_of("a")
     return known.read(op, "a") if kind is not None and kind.bits <= WIDEST else None
 
 
 @ranged("add.int")
-def _add(known: _Search, op: Op) -> Range | None:
+def _add(known: Ranges, op: Op) -> Range | None:
     return _corners(known.exact(op, "a"), known.exact(op, "b"), int.__add__) if "sat" not in op.mods else None
 
 
 @ranged("sub.int")
-def _sub(known: _Search, op: Op) -> Range | None:
+def _sub(known: Ranges, op: Op) -> Range | None:
     return _corners(known.exact(op, "a"), known.exact(op, "b"), int.__sub__) if "sat" not in op.mods else None
 
 
 @ranged("mul.int")
-def _mul(known: _Search, op: Op) -> Range | None:
+def _mul(known: Ranges, op: Op) -> Range | None:
     modes = op.mods.values()
     if "wide" in modes:
         return _corners(known.read(op, "a"), known.read(op, "b"), int.__mul__)
@@ -162,61 +159,61 @@ def _mul(known: _Search, op: Op) -> Range | None:
 
 
 @ranged("mad.int")
-def _mad(known: _Search, op: Op) -> Range | None:
+def _mad(known: Ranges, op: Op) -> Range | None:
     return _corners(_mul(known, op), known.exact(op, "c"), int.__add__) if "sat" not in op.mods else None
 
 
 @ranged("neg.int")
-def _neg(known: _Search, op: Op) -> Range | None:
+def _neg(known: Ranges, op: Op) -> Range | None:
     a = known.exact(op, "a")
     return None if a is None else Range(-a.high, -a.low)
 
 
 @ranged("abs.int")
-def _abs(known: _Search, op: Op) -> Range | None:
+def _abs(known: Ranges, op: Op) -> Range | None:
     """The least number stays as it is."""
     a = known.read(op, "a")
     return None if a.low == of_kind(True, op.type().bits).low else Range(max(0, a.low, -a.high), max(a.high, -a.low))
 
 
 @ranged("min.int")
-def _min(known: _Search, op: Op) -> Range | None:
+def _min(known: Ranges, op: Op) -> Range | None:
     return _bounded(known, op, min)
 
 
 @ranged("max.int")
-def _max(known: _Search, op: Op) -> Range | None:
+def _max(known: Ranges, op: Op) -> Range | None:
     return _bounded(known, op, max)
 
 
-def _bounded(known: _Search, op: Op, of: Callable[[int, int], int]) -> Range | None:
+def _bounded(known: Ranges, op: Op, of: Callable[[int, int], int]) -> Range | None:
     a, b = known.read(op, "a"), known.read(op, "b")
     return None if "relu" in op.mods else Range(of(a.low, b.low), of(a.high, b.high))
 
 
 @ranged("shl")
-def _shl(known: _Search, op: Op) -> Range | None:
+def _shl(known: Ranges, op: Op) -> Range | None:
     a, amount = known.exact(op, "a"), op["b"]
     small = isinstance(amount, Imm) and amount.bits < WIDEST
     return _corners(a, Range(amount.bits, amount.bits), int.__lshift__) if small else None
 
 
 @ranged("shr")
-def _shr(known: _Search, op: Op) -> Range | None:
+def _shr(known: Ranges, op: Op) -> Range | None:
     kind, amount = op.type_of("a"), op["b"]
     small = kind is not None and kind.bits <= WIDEST and isinstance(amount, Imm) and amount.bits < kind.bits
     return _corners(known.read(op, "a"), Range(amount.bits, amount.bits), int.__rshift__) if small else None
 
 
 @ranged("and")
-def _and(known: _Search, op: Op) -> Range | None:
+def _and(known: Ranges, op: Op) -> Range | None:
     """No more than the lesser of the numbers that are not negative."""
     highs = [found.high for name in "ab" if (found := known.exact(op, name)) is not None and found.low >= 0]
     return Range(0, min(highs)) if highs else None
 
 
 @ranged("or", "xor")
-def _or(known: _Search, op: Op) -> Range | None:
+def _or(known: Ranges, op: Op) -> Range | None:
     """No more bits than the longer of two numbers that are not negative."""
     a, b = known.exact(op, "a"), known.exact(op, "b")
     if a is None or b is None or min(a.low, b.low) < 0:
@@ -225,5 +222,5 @@ def _or(known: _Search, op: Op) -> Range | None:
 
 
 @ranged("selp")
-def _selp(known: _Search, op: Op) -> Range | None:
+def _selp(known: Ranges, op: Op) -> Range | None:
     return _union((known.exact(op, "a"), known.exact(op, "b")))

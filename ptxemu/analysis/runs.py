@@ -86,17 +86,13 @@ class Expected:
         if not isinstance(maker, Op) or not adds(maker):
             return None
         varying = [source for source in maker.srcs if isinstance(source, Reg) and self._uniformity.shape(source) is None]
-        others = [source for source in maker.srcs if isinstance(source, Reg | Imm) and self._is_uniform(source)]
+        others = [source for source in maker.srcs if isinstance(source, Reg | Imm) and not self._uniformity.varies(source)]
         return (varying[0], others[0]) if varying and others else None
 
     def moved(self, address: Reg) -> Op | None:
         """The op that makes an address which a loop moves on (:mod:`ptxemu.passes.inductions`)."""
         maker = self._makers.get(address)
         return maker if isinstance(maker, Op) and maker.row is MOVED else None
-
-    def _is_uniform(self, operand: Operand) -> bool:
-        found = self._uniformity.shape(operand)
-        return found is not None and found.uniform
 
 
 def adds(op: Op) -> bool:

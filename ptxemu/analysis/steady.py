@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from ptxemu.analysis.registering import registering
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.trips import Makers, makers
 from ptxemu.ir.dominators import Loop
@@ -140,14 +141,8 @@ Rule = Callable[[Steady, Op, int], Value | None]
 RULES: dict[str, Rule] = {}
 
 
-def linear(*opcodes: str) -> Callable[[Rule], Rule]:
-    """Register how steady values go through an instruction that makes one of so many bits."""
-
-    def add(rule: Rule) -> Rule:
-        RULES.update(dict.fromkeys(opcodes, rule))
-        return rule
-
-    return add
+linear = registering(RULES)
+"""Register how steady values go through an instruction that makes one of so many bits."""
 
 
 @linear("mov")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from ptxemu.analysis import shape as shapes
 from ptxemu.analysis.geometry import blocks_shape, ntid_shape, tid_shape
 from ptxemu.analysis.linear import Linear, Structure, linearize, unordered
+from ptxemu.analysis.registering import registering
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, reads
@@ -95,9 +96,9 @@ class Uniformity:
             return self._symbol(operand)
         return UNIFORM
 
-    def varies(self, reg: Reg) -> bool:
+    def varies(self, operand: Operand) -> bool:
         """Whether lanes may differ."""
-        found = self.shape(reg)
+        found = self.shape(operand)
         return found is None or not found.uniform
 
     def _symbol(self, operand: SymRef) -> Shape:
@@ -272,14 +273,8 @@ def _inputs(op: Op) -> list[Operand]:
 RULES: dict[str, Transfer] = {}
 
 
-def pattern(*opcodes: str) -> Callable[[Transfer], Transfer]:
-    """Register how a pattern goes through instructions; the rule gives None where it may not."""
-
-    def add(rule: Transfer) -> Transfer:
-        RULES.update(dict.fromkeys(opcodes, rule))
-        return rule
-
-    return add
+pattern = registering(RULES)
+"""Register how a pattern goes through instructions; the rule gives None where it may not."""
 
 
 def _integer(op: Op) -> bool:

@@ -553,7 +553,8 @@ class Context:
     def conjunction(self, mask: str, cond: str) -> str:
         """``mask and cond``; a select, because the condition may be poison in lanes that are off."""
         made = self.inst(f"select {MASK} {mask}, {MASK} {cond}, {MASK} zeroinitializer")
-        self.conjunctions[made] = mask, cond
+        if cond in self.compared:
+            self.conjunctions[made] = mask, cond
         return made
 
     def bits_of(self, mask: str) -> str:

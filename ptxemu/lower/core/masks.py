@@ -57,14 +57,13 @@ def first_lane(ctx: Context) -> str:
 
 def bits_of(ctx: Context, mask: str) -> str:
     """A mask as an i32."""
-    whole, cond = ctx.conjunctions.get(mask, ("", mask))
-    width = ctx.compared.get(cond)
-    if width is None:
-        return ctx.inst(f"bitcast {MASK} {mask} to i{LANES}")
-    if not whole:
-        return _packed(ctx, cond, width)
-    found = _packed(ctx, ctx.inst(f"freeze {MASK} {cond}"), width)  # it may be poison in lanes that are off
-    return ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(whole), found)
+    if mask in ctx.conjunctions:
+        whole, cond = ctx.conjunctions[mask]
+        frozen = ctx.inst(f"freeze {MASK} {cond}")  # it may be poison in lanes that are off
+        return ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(whole), _packed(ctx, frozen, ctx.compared[cond]))
+    if mask in ctx.compared:
+        return _packed(ctx, mask, ctx.compared[mask])
+    return ctx.inst(f"bitcast {MASK} {mask} to i{LANES}")
 
 
 def _packed(ctx: Context, mask: str, width: int) -> str:
