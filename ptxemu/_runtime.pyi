@@ -465,6 +465,7 @@ class Lib:
     PE_WATCH_ALL: Final[int]
     PE_WATCH_PARTS: Final[int]
     PE_WGMMA_REGISTERS: Final[int]
+    PE_WINDOW_MARGIN: Final[int]
     PE_WMMA_A: Final[int]
     PE_WMMA_B: Final[int]
     PE_WMMA_C: Final[int]

@@ -82,6 +82,9 @@ enum { PE_WATCH_ALL = 1, PE_WATCH_PARTS = 2 };
 
 enum { PE_GENERIC, PE_GLOBAL, PE_SHARED, PE_LOCAL, PE_CONST, PE_PARAM };
 
+/* Bytes on both sides of a shared window: lanes that are off may lie there, and code may read them, and write what it has read. */
+enum { PE_WINDOW_MARGIN = 1024 };
+
 /* Fault kinds. */
 enum {
   PE_OK,

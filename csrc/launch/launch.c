@@ -142,6 +142,14 @@ static bool take_window(pe_launch *launch, uint64_t size, const char *name, bool
   return *address != 0;
 }
 
+/* A shared window and its margins. */
+static bool take_shared(pe_launch *launch, uint64_t size, bool counted, uint64_t *address) {
+  if (size == 0) return true;
+  if (!take_window(launch, size + 2 * PE_WINDOW_MARGIN, "shared memory", counted, address)) return false;
+  *address += PE_WINDOW_MARGIN;
+  return true;
+}
+
 /* Windows of one more place, at the end of the list; shared memory unless it `joins` that of others.  Local memory counts, and all
  * of a `further` place; the shared memory of a worker's first is bounded as that of a multiprocessor. */
 static bool take_windows(pe_launch *launch, bool further, bool joins) {
@@ -156,7 +164,7 @@ static bool take_windows(pe_launch *launch, bool further, bool joins) {
   }
   pe_windows *added = &launch->windows[launch->window_count++];
   *added = (pe_windows){0};
-  return take_window(launch, shared, "shared memory", further, &added->shared) &&
+  return take_shared(launch, shared, further, &added->shared) &&
          take_window(launch, local, "local memory", true, &added->local);
 }
 
@@ -216,7 +224,7 @@ static void return_memory(pe_launch *launch) {
   if (launch->params) pe_window_return(launch->arena, launch->params);
   if (launch->workspace) pe_window_return(launch->arena, launch->workspace);
   for (size_t i = 0; i < launch->window_count; i++) {
-    if (launch->windows[i].shared) pe_window_return(launch->arena, launch->windows[i].shared);
+    if (launch->windows[i].shared) pe_window_return(launch->arena, launch->windows[i].shared - PE_WINDOW_MARGIN);
     if (launch->windows[i].local) pe_window_return(launch->arena, launch->windows[i].local);
   }
   free(launch->windows);

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import Struct
 
@@ -21,6 +22,7 @@ from ptxemu.analysis.shape import MAX_OFFSET, Shape
 from ptxemu.ir.graph import reads
 from ptxemu.ir.ops import Addr, Op, Operand, Reg
 from ptxemu.isa import effects
+from ptxemu.lower.core import margins
 from ptxemu.lower.core.access import Span, pattern_test, scalar_base
 from ptxemu.lower.core.assumptions import Assumptions, assumptions_of
 from ptxemu.lower.core.context import Context
@@ -200,17 +202,37 @@ def join(groups: dict[Key, Group], key: Key, shape: Shape, offset: int, size: in
 
 def test(ctx: Context, segment: Segment) -> str:
     """i1: every access of every group is aligned and in range."""
-    result = ""
-    for (space, base), group in segment.groups.items():
-        if base in ctx.reaches:
-            first = ctx.scalar.bin("add", "i64", scalar_base(ctx, base, space), str(group.start))
-            good = covers(ctx, ctx.reaches[base], first, group.high - group.start, group.size)
-        else:
-            shape = ctx.shape(base)
-            assert shape is not None
-            good = pattern_test(ctx, group.span(space, scalar_base(ctx, base, space), shape))
-        result = ctx.scalar.bin("and", "i1", result, good) if result else good
-    return result
+    return ctx.scalar.conjunction([_test(ctx, key, group) for key, group in segment.groups.items()])
+
+
+def test_of_those_on(ctx: Context, segment: Segment) -> str:
+    """i1: the same of the lanes that are on, where others may access the margins of shared memory."""
+    good = test(ctx, segment)
+    if ctx.unit.observed or ctx.in_one_lane or not any(map(partial(_have_margins, ctx), segment.groups)):
+        return good
+
+    def look_closer() -> list[str]:
+        return [ctx.scalar.conjunction([_test(ctx, key, group, closer=True) for key, group in segment.groups.items()])]
+
+    return ctx.when(good, lambda: ["true"], look_closer, ["i1"], likely=True)[0]
+
+
+def _have_margins(ctx: Context, key: Key) -> bool:
+    space, base = key
+    lanes = ctx.shape(base)
+    return base not in ctx.reaches and lanes is not None and margins.serve(space, lanes)
+
+
+def _test(ctx: Context, key: Key, group: Group, closer: bool = False) -> str:
+    space, base = key
+    start = scalar_base(ctx, base, space)
+    if base in ctx.reaches:
+        first = ctx.scalar.bin("add", "i64", start, str(group.start))
+        return covers(ctx, ctx.reaches[base], first, group.high - group.start, group.size)
+    shape = ctx.shape(base)
+    assert shape is not None
+    span = group.span(space, start, shape)
+    return margins.hold_others(ctx, span, shape) if closer and _have_margins(ctx, key) else pattern_test(ctx, span)
 
 
 def escaping(segments: list[Segment]) -> set[Reg]:
@@ -225,4 +247,4 @@ def escaping(segments: list[Segment]) -> set[Reg]:
     return found
 
 
-__all__ = ["Group", "Key", "Segment", "cut", "cut_full", "escaping", "join", "test"]
+__all__ = ["Group", "Key", "Segment", "cut", "cut_full", "escaping", "join", "test", "test_of_those_on"]

@@ -28,7 +28,7 @@ from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.masks import expanded
 from ptxemu.lower.core.runs import hulls_of
-from ptxemu.lower.core.segments import Segment, cut, cut_full, escaping, test
+from ptxemu.lower.core.segments import Segment, cut, cut_full, escaping, test, test_of_those_on
 from ptxemu.lower.core.stamps import leave_ways
 from ptxemu.lower.functions import arms, computed, exits, lane_ahead, sure_trips
 from ptxemu.lower.functions.lane_loops import LaneLoopWriter, lane_loops, lane_shape
@@ -315,7 +315,7 @@ class FunctionBuilder:
             return
         each_tested = any(base in ctx.reaches for _, base in segment.groups)
         rest = partial(version, checking=not each_tested)
-        ctx.when(test(ctx, segment), partial(version, segment.trusted), rest, [], likely=True)
+        ctx.when(test_of_those_on(ctx, segment), partial(version, segment.trusted), rest, [], likely=True)
 
     def _full(self, segment: Segment, rest: Callable[[], list[str]]) -> None:
         """A version without tests for all lanes, and for what is assumed; else one that tests each access."""
