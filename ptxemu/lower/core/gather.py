@@ -7,6 +7,7 @@ places near each other.  Elsewhere the runtime goes over the active lanes (csrc/
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import MASK, WORD, Context
@@ -44,11 +45,13 @@ def gather_unaligned(ctx: Context, bits: str, addresses: str, mask: str) -> str:
 def gather_near(ctx: Context, bits: str, pointer: str, offsets: str, mask: str) -> str:
     """One integer of every active lane, at offsets, a vector of i32, from a host pointer; zero in the other lanes."""
 
-    def load(half: int, index: str, on: str) -> list[str]:
-        return [_gathered_near(ctx, bits, HALF, pointer, index, on)]
+    def load(lanes: range) -> list[str]:
+        index, on = _part(ctx, "i32", offsets, lanes), _part(ctx, "i1", mask, lanes)
+        found, few = _gathered_near(ctx, bits, len(lanes), pointer, index, on), f"<{len(lanes)} x {bits}>"
+        return [found if len(lanes) == HALF else _shuffled(ctx, few, found, "zeroinitializer", range(HALF))]
 
     kind = f"<{HALF} x {bits}>"
-    (low,), (high,) = _by_halves(ctx, offsets, mask, load, [kind])
+    (low,), (high,) = _by_halves(ctx, bits, mask, load, [kind])
     return _shuffled(ctx, kind, low, high, range(LANES))
 
 
@@ -101,27 +104,34 @@ def _narrow(ctx: Context, offsets: str) -> str:
 
 
 def _by_halves(
-    ctx: Context, offsets: str, mask: str, body: Callable[[int, str, str], Sequence[str]], types: Sequence[str]
+    ctx: Context, bits: str, mask: str, body: Callable[[range], Sequence[str]], types: Sequence[str]
 ) -> list[list[str]]:
-    """What a body makes of each half of the lanes: its number, its offsets and its mask; zeros where all of its lanes are off.
+    """What a body makes of each half of the lanes, or of the first lanes of it if the others are off; zeros where all are.
 
     One instruction serves half a warp, and takes as long where lanes are off, which in small blocks, and where tiles are as wide
-    as half a warp, those of a half often are.
+    as half a warp, those of a half often are. One for half as many takes half the time.
     """
+    on, word = ctx.bits_of(mask), f"i{LANES}"
 
-    def half_of(kind: str, whole: str, half: int) -> str:
-        return _shuffled(ctx, f"<{LANES} x {kind}>", whole, "poison", range(half * HALF, (half + 1) * HALF))
+    def some(lanes: range) -> str:
+        among = sum(1 << lane for lane in lanes)
+        return ctx.scalar.icmp("ne", word, ctx.scalar.bin("and", word, on, str(among)), "0")
 
-    def of(half: int) -> list[str]:
-        on, width = half_of("i1", mask, half), f"i{HALF}"
-        some = ctx.scalar.icmp("ne", width, ctx.inst(f"bitcast <{HALF} x i1> {on} to {width}"), "0")
+    def of(lanes: range) -> list[str]:
+        if not (ctx.target.avx512 and bits == "i32"):
+            return ctx.when(some(lanes), partial(body, lanes), None, types)
+        few, others = lanes[: HALF // 2], lanes[HALF // 2 :]
 
-        def run() -> Sequence[str]:
-            return body(half, half_of("i32", offsets, half), on)
+        def run() -> list[str]:
+            return ctx.when(some(others), partial(body, lanes), partial(body, few), types)
 
-        return ctx.when(some, run, None, types)
+        return ctx.when(some(lanes), run, None, types)
 
-    return [of(0), of(1)]
+    return [of(range(HALF)), of(range(HALF, LANES))]
+
+
+def _part(ctx: Context, kind: str, whole: str, lanes: range) -> str:
+    return _shuffled(ctx, f"<{LANES} x {kind}>", whole, "poison", lanes)
 
 
 def _shuffled(ctx: Context, kind: str, a: str, b: str, lanes: Sequence[int]) -> str:
@@ -180,13 +190,13 @@ def scatter_near(ctx: Context, bits: str, start: str, offsets: str, value: str, 
         return
     pointer = _pointer(ctx, start)
 
-    def store(half: int, index: str, on: str) -> list[str]:
-        lanes = range(half * HALF, (half + 1) * HALF)
-        places = ctx.inst(f"getelementptr i8, ptr {pointer}, <{HALF} x i32> {index}")
-        _scattered(ctx, bits, HALF, places, _shuffled(ctx, f"<{LANES} x {bits}>", value, "poison", lanes), on)
+    def store(lanes: range) -> list[str]:
+        index = _part(ctx, "i32", offsets, lanes)
+        places = ctx.inst(f"getelementptr i8, ptr {pointer}, <{len(lanes)} x i32> {index}")
+        _scattered(ctx, bits, len(lanes), places, _part(ctx, bits, value, lanes), _part(ctx, "i1", mask, lanes))
         return []
 
-    _by_halves(ctx, offsets, mask, store, [])
+    _by_halves(ctx, bits, mask, store, [])
 
 
 def _scattered(ctx: Context, bits: str, count: int, pointers: str, value: str, mask: str) -> None:
