@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from copy import copy
 
 from msgspec import Struct
 
@@ -52,6 +53,15 @@ class Survivors:
         self.registers = {reg for registers in self._registers.values() for reg in registers}
         self.lifetimes = {reg: span for reg, span in self.lifetimes.items() if reg in self.registers}
         self.often_written = self._written_in_loops() & self.registers
+
+    def without(self, registers: Collection[Reg]) -> Survivors:
+        """The same if some registers need not be kept for a warp."""
+        found = copy(self)
+        found._registers = {point: [reg for reg in living if reg not in registers] for point, living in self._registers.items()}
+        found.registers = self.registers.difference(registers)
+        found.lifetimes = {reg: span for reg, span in self.lifetimes.items() if reg not in registers}
+        found.often_written = self.often_written.difference(registers)
+        return found
 
     def of(self, point: Point) -> Survivor:
         block = self.block_of[point]

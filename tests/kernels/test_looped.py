@@ -317,3 +317,44 @@ def test_the_mask_of_a_warp_is_not_made_bit_by_bit(cpu: str) -> None:
       mul.wide.u32 %rd6, %r0, 4; add.u64 %rd5, %rd5, %rd6; ld.global.u32 %r1, [%rd5]; st.global.u32 [%rd5+4096], %r1; DONE:"""
     code = str(compile.emit(compile.front(text(body)), "k", compile.Options(cpu=cpu), "asm"))
     assert "pinsrb" not in code
+
+
+COMMON = """
+ld.param.u32 %r5, [n]; ld.param.f32 %f1, [x]; mov.u32 %r6, %ctaid.x; mov.u32 %r8, %nctaid.x; mov.u32 %r9, 0;
+mul.lo.u32 %r7, %r6, %r5; setp.gt.u32 %p1, %r6, 1;
+AGAIN:
+bar.sync 0;
+@%p1 bra OVER;
+rcp.rn.f32 %f2, %f1; mad.lo.u32 %r10, %r8, 100, %r7; cvt.rn.f32.u32 %f3, %r10; fma.rn.f32 %f4, %f2, %f3, %f4;
+OVER:
+bar.sync 0;
+add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %r5; @%p2 bra AGAIN;
+bar.sync 0;
+add.f32 %f4, %f4, %f1; mov.b32 %r11, %f4; add.u32 %r11, %r11, %r0;
+st.global.u32 [%rd1], %r11;
+"""
+NUMBERS = ".param .u64 out, .param .u32 n, .param .f32 x"
+
+
+def test_what_all_warps_have_in_common() -> None:
+    """It is computed once for a block, in arms that only some blocks take as well."""
+    body = "mov.f32 %f4, 0f00000000;" + COMMON
+    lowered = str(compile.emit(compile.front(text(body, parameters=NUMBERS)), "k", compile.Options(), "llvm"))
+    before, _, turns = lowered.partition("\nturn:")
+    assert before.count("fdiv") == 1 and "fdiv" not in turns
+    grid, block, n, x = 5, 100, 3, np.float32(1.7)
+    out = np.zeros(grid * block, np.uint32)
+    run(text(body, parameters=NUMBERS), grid, block, out, n, x)
+    index = np.arange(grid * block, dtype=np.uint32)
+    place = index // block
+    each = (np.float64(np.float32(1) / x) * (grid * 100 + place * n)).astype(np.float64)
+    total = np.zeros(grid * block, np.float32)
+    for _ in range(n):
+        total = np.where(place > 1, total, (total + each).astype(np.float32))
+    np.testing.assert_array_equal(out, (total + x).view(np.uint32) + index)
+
+
+def test_what_a_warp_has_is_its_own() -> None:
+    """The number of a warp, and the address of its local memory, are the same in all lanes, not in all warps."""
+    body = f"mov.u32 %r5, %warpid; add.u32 %r5, %r5, 3; {BARRIER * 3} st.global.u32 [%rd1], %r5;"
+    np.testing.assert_array_equal(launch(body, 96, 1), np.repeat([3, 4, 5], 32))

@@ -74,6 +74,7 @@ class Context:
         self.shared_regs: set[Reg] = set()
         self.journal = Journal()
         self.names: Noted[Reg, str] = self.journal.dictionary()
+        self.common_values: dict[Reg, str] = {}  # of registers that are the same for all warps that the function runs
         self.vectors: Noted[Reg, str] = self.journal.dictionary()
         self.label = "entry"
         self.noted_space = ""  # that of the access under way, as the warp's record has it on every way here; "" if not known
@@ -330,7 +331,9 @@ class Context:
 
     def is_there(self, operand: Operand) -> bool:
         """Whether code can read an operand here that its op does not name."""
-        return not isinstance(operand, Reg) or operand in self.names or self.outlives_block(operand)
+        if not isinstance(operand, Reg) or operand in self.common_values:
+            return True
+        return operand in self.names or self.outlives_block(operand)
 
     def storage_type(self, reg: Reg) -> str:
         return self.storage.get(reg, f"i{reg.type.bits}")
@@ -354,6 +357,8 @@ class Context:
 
     def read(self, reg: Reg) -> str:
         """The value of a register as stored: a scalar base, an array of those of groups, or a vector."""
+        if reg in self.common_values:
+            return self.common_values[reg]
         if reg not in self.names:
             home = self.homes.get(reg) or self.slot(reg)
             self.names[reg] = self.inst(f"load {self.full_type(reg)}, ptr {home}, align 64")

@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 
 from ptxemu._runtime import lib
+from ptxemu.analysis.common import common_ops
 from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.strides import bases_of, strided
 from ptxemu.analysis.survivors import Point, Survivor, Survivors
@@ -37,6 +38,7 @@ from ptxemu.lower.core.target import Target
 from ptxemu.lower.functions import records
 from ptxemu.lower.functions.function import FunctionBuilder
 from ptxemu.lower.functions.lane_loops import lane_loops
+from ptxemu.lower.functions.one_op import lower
 
 WARPS = 32  # of a CTA at most
 MOST_BARRIERS = 64  # in the text: LLVM takes the number of barriers times that of values, at each of which all of them meet
@@ -46,6 +48,8 @@ NUMBERS = 16  # of barriers
 TRIPS = 8  # of a loop until a warp gives way: enough for the processor to see a stream in what all warps read
 MOST_AHEAD = 2  # loads of a trip, beyond which enough is under way without reading ahead
 REGISTERS = re.compile(r"%[\w.]+")  # of LLVM
+DEFINITION = re.compile(r"  (%[\w.]+) = ")
+MOST_COMMON = 64  # ops that are executed once for all warps, though they may be in a part of the kernel that is not run
 FEW = 1  # places in the text where a warp gives way
 BEGIN, OVER = 0, -1  # places where a warp is; others are numbers of points, from 1 on, in loops from IN_LOOPS on
 IN_LOOPS = 1 << 16
@@ -141,6 +145,22 @@ class LoopedContext(Context):
     def at_entry(self, text: str) -> None:
         self.head.append("  " + text)
 
+    def before_turns(self, op: Op) -> bool:
+        """Emit an op before the first turn, for all warps, if it is straight code that depends on nothing of a warp."""
+        start = len(self.lines)
+        lower(self, op)
+        found, self.lines[start:] = self.lines[start:], []
+        values = {reg: self.names[reg] for reg in op.results}
+        self.forget()
+        made = {match[1] for match in map(DEFINITION.match, found) if match}
+        used = {name for line in found for name in REGISTERS.findall(line)}
+        if len(made) < len(found) or not used - made <= self.common:
+            return False
+        self.head += found
+        self.common |= made
+        self.common_values |= values
+        return True
+
     def vary(self, name: str, value: str) -> None:
         """A field of the warp structure has a value of its own in each turn."""
         self._fields[name] = value
@@ -165,6 +185,7 @@ class LoopedBuilder(FunctionBuilder):
     def __init__(self, graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, survivors: Survivors) -> None:
         super().__init__(graph, uniformity, layout, unit)
         self.survivors = survivors
+        self.common: set[Op] = set()  # ops before the first turn
         self.record = 0  # bytes of a warp's record
         self.places: dict[Reg, int] = {}  # of registers in it
         self.registers_end = 0
@@ -184,6 +205,7 @@ class LoopedBuilder(FunctionBuilder):
     # -- preparation
 
     def _prepare(self) -> None:
+        self._begin_with_common()
         self._find_lane_loops()
         self.segments = self._segmented()
         self._find_shared_values()
@@ -192,6 +214,19 @@ class LoopedBuilder(FunctionBuilder):
         self.entries = self._entries()
         self._make_slots()
         self._make_record()
+
+    def _begin_with_common(self) -> None:
+        """Before the first turn, what all warps have in common, which is not in their records, if there are many turns."""
+        ctx = self.ctx
+        if ctx.few_turns or ctx.unit.observed:
+            return
+        for op in common_ops(self.order, ctx.uniformity, ctx.common_values):
+            if len(self.common) < MOST_COMMON and ctx.before_turns(op):
+                self.common.add(op)
+        self.survivors = self.survivors.without(ctx.common_values)
+
+    def _body(self, block: Block) -> list[Op]:
+        return [op for op in super()._body(block) if op not in self.common]
 
     def _make_record(self) -> None:
         """A place for each register that outlives a barrier, behind the corrections."""
