@@ -126,10 +126,12 @@ def _going_on(accesses: Iterable[Op], made: Makers) -> Iterator[Op]:
 
 
 def _walk(accesses: Iterable[Op], loop: Loop) -> bool:
-    """Whether the addresses of accesses go on by little in each trip."""
+    """Whether the addresses of accesses go on by little in each trip, and in each trip by the same."""
     made = makers(loop.blocks)
     followed, _ = sources((reg for op in accesses for reg in registers(op.access.address)), made)
-    phis = [maker for maker in followed if isinstance(maker, Phi)]
+    phis = {maker for maker in followed if isinstance(maker, Phi)}
+    if not phis.issubset(loop.header.phis):
+        return False
     steps = [constant_step(phi, latch, made) for phi in phis for latch in loop.latches]
     return bool(steps) and all(step is not None and step <= LINE for step in steps)
 

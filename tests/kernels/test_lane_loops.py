@@ -100,6 +100,22 @@ def test_branches_inside() -> None:
     np.testing.assert_array_equal(launch(text(each)), expected)
 
 
+def test_an_index_that_only_some_trips_move_on() -> None:
+    """As that of the elements which a partition has put in front."""
+    begin = "mov.u32 %r3, 0; add.u32 %r10, %r1, 1;"
+    each = """
+  setp.gt.u32 %p2, %r4, 40000; @%p2 bra OVER; add.u32 %r10, %r10, 1; min.u32 %r10, %r10, %r2;
+OVER:
+  mul.wide.u32 %rd6, %r10, 4; add.u64 %rd6, %rd6, %rd2; ld.global.u32 %r5, [%rd6+-4]; mad.lo.u32 %r3, %r3, 3, %r5;"""
+    expected = []
+    for row in ROWS:
+        value = np.uint32(0)
+        for at in np.cumsum(row <= 40000):
+            value = value * np.uint32(3) + row[min(at, len(row) - 1)]
+        expected.append(value)
+    np.testing.assert_array_equal(launch(text(each, begin)), expected)
+
+
 def test_stores() -> None:
     """Each word is replaced; what is loaded afterwards is the new one."""
     each = f"add.u32 %r4, %r4, 1; st.global.u32 [%rd5], %r4; ld.global.u32 %r4, [%rd5]; {SUM}"
