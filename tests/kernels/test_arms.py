@@ -96,6 +96,29 @@ def test_stores_of_an_arm() -> None:
         np.testing.assert_array_equal(out[1024:], np.where(own < high, own + 1000, own))
 
 
+BESIDE = """
+  ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [words]; ld.param.u32 %r4, [low]; ld.param.u32 %r5, [high];
+  ld.param.u32 %r8, [start]; mul.wide.u32 %rd3, %r8, 4; add.u64 %rd3, %rd2, %rd3; add.u64 %rd5, %rd1, 1024;
+  mul.wide.u32 %rd4, %r0, 4; add.u64 %rd1, %rd1, %rd4; mov.u32 %r9, 0; mov.u32 %r10, 0;
+AGAIN:
+  ld.global.u32 %r6, [%rd2]; add.u32 %r11, %r9, %r4; ld.global.u32 %r7, [%rd3]; st.global.u32 [%rd5], %r7;
+  mov.u32 %r13, 0; setp.le.u32 %p1, %r0, %r11; @%p1 bra ON; ld.global.u32 %r13, [%rd3+8];
+ON:
+  xor.b32 %r6, %r6, %r13; mad.lo.u32 %r10, %r10, 3, %r6; add.u32 %r9, %r9, 4; setp.lt.u32 %p2, %r9, %r5; @%p2 bra AGAIN;
+  st.global.u32 [%rd1], %r10;"""
+
+
+def test_what_is_compared_is_made_beside_accesses_that_have_one_test() -> None:
+    """The bound is made in a version of the code for all lanes, and in another one."""
+    threads, trips, low, start = 256, 300, 2, 5
+    out = np.zeros(threads + 1, np.uint32)
+    ptxemu.loads(kernel(GLOBAL_INDEX + BESIDE, PARAMETERS), tier="best")["k"][4, 64](out, WORDS.copy(), low, trips, start)
+    own, expected = np.arange(threads), np.zeros(threads, np.uint32)
+    for trip in range(0, trips, 4):
+        expected = expected * np.uint32(3) + (WORDS[0] ^ np.where(own <= low + trip, np.uint32(0), WORDS[start + 2]))
+    np.testing.assert_array_equal(out[:threads], expected)
+
+
 def test_faults_of_an_arm() -> None:
     far = "add.u64 %rd3, %rd2, 0x10000000; ld.global.u32 %r7, [%rd3];"
     launch = ptxemu.loads(text(TESTS["below"], arm=far), filename="test.ptx")["k"][BLOCKS, BLOCK]

@@ -42,8 +42,24 @@ def _only(flags: Iterable[bool]) -> int | None:
 def all_go(ctx: Context, block: Block, number: int) -> str | None:
     """i1: set only if all lanes take a way, as comparisons say of two of them. None: nothing tells that at little cost."""
     assert block.cond is not None
-    made = {reg: op for op in block.ops for reg in op.results}
-    return _holds(ctx, made, block.cond, (number == 0) != block.negated)
+    return _holds(ctx, _made(block), block.cond, (number == 0) != block.negated)
+
+
+def compared(block: Block) -> set[Reg]:
+    """The registers that such comparisons are of."""
+    made, found = _made(block), set[Reg]()
+    work: list[Operand | None] = [block.cond]
+    while work:
+        op = made.get(operand) if isinstance(operand := work.pop(), Reg) else None
+        if op is not None and "cmp" in op.mods:
+            found.update(source for source in op.srcs if isinstance(source, Reg))
+        elif op is not None and op.opcode in BOTH.values():
+            work += op.srcs
+    return found
+
+
+def _made(block: Block) -> dict[Reg, Op]:
+    return {reg: op for op in block.ops for reg in op.results}
 
 
 def _holds(ctx: Context, made: Mapping[Reg, Op], operand: Operand | None, wanted: bool) -> str | None:

@@ -197,9 +197,9 @@ class FunctionBuilder:
             shared.update(reg for reg in given(block) if home.get(reg) is not block)
 
     def _terminal_reads(self, block: Block) -> set[Reg]:
-        """Registers made in versioned segments that the block's end reads."""
+        """Registers made in versioned segments that the block's end reads, or asks about."""
         made = {dst for segment in self.segments[block] if segment.versioned for op in segment.ops for dst in op.dsts}
-        return {reg for reg in (block.cond, *given(block)) if reg in made and reg is not None}
+        return {reg for reg in (block.cond, *given(block), *exits.compared(block)) if reg in made and reg is not None}
 
     def _make_slots(self) -> None:
         ctx = self.ctx
