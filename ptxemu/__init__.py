@@ -7,7 +7,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ptxemu.process.locks import importing
+from ptxemu.process.gc_pause import importing_many
 from ptxemu.text.version import VERSION
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: checking PTX needs neither LLVM nor NumPy, which take long to load."""
     if name not in _HOME_OF:
         raise AttributeError(f"module 'ptxemu' has no attribute {name!r}")
-    with importing:
+    with importing_many():
         value = getattr(import_module(f"ptxemu.{_HOME_OF[name]}"), name)
     globals()[name] = value
     return value

@@ -7,6 +7,7 @@ saved), 130 interrupted, 141 nobody reads the output any more.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import signal
@@ -19,6 +20,7 @@ import ptxemu
 from ptxemu.cli.failure import save_reproducer
 from ptxemu.cli.isolation import restrict
 from ptxemu.cli.streams import complain, finish, prepare
+from ptxemu.process.gc_pause import importing_many
 from ptxemu.process.interruptible import any_left
 from ptxemu.text.errors import Error, InputError, InternalError, printable_lines
 
@@ -52,7 +54,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"ptxemu.cli.verbs.{cmd_name}").command
+        with importing_many():
+            command: click.Command = importlib.import_module(f"ptxemu.cli.verbs.{cmd_name}").command
         return command
 
 
@@ -68,6 +71,7 @@ def main(arguments: list[str] | None = None) -> None:
     restrict()
     code = run(sys.argv[1:] if arguments is None else arguments)
     finish()
+    gc.freeze()  # the process ends: nothing is to be found in the searches of the interpreter
     if code == INTERRUPTED:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what remains is to end
     if any_left():  # an interrupted compilation, which an orderly exit would wait for

@@ -25,6 +25,7 @@ from ptxemu.device.module_info import ModuleInfo
 from ptxemu.driver import symbols
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.observed import Observed
+from ptxemu.process.gc_pause import importing_many
 from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import importing, new_lock
 from ptxemu.process.stages import COMPILE, stage
@@ -123,7 +124,7 @@ class Program:
         key = key_of("module", self.identity)
         entry = self._cache.get(key, MODULE)
         if entry is None:
-            with importing:
+            with importing_many():
                 from ptxemu.driver.describe import describe
 
             body = body_of(describe(self.ir))
@@ -135,7 +136,7 @@ class Program:
     @property
     def ir(self) -> Module:
         """The checked module."""
-        with importing:
+        with importing_many():
             from ptxemu.driver import compile
 
         with self._lock:
@@ -253,7 +254,7 @@ class Program:
         return key_of("kernel", self.identity, kind, kernel, variant_of(block), machine_identity())
 
     def _compile(self, kernel: str, block: Extent, tier: Tier) -> KernelCode:
-        with importing:
+        with importing_many():
             from ptxemu.driver import compile, lowering
 
         options = lowering.Options(opt=self.settings.opt, tier=tier, observed=self.settings.observed, lines=self._told)

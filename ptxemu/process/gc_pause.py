@@ -1,10 +1,12 @@
-"""The garbage collector while large trees are made."""
+"""The garbage collector while large trees are made, and many modules imported."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from ptxemu.process.locks import importing
 
 LEAST = 1_000_000
 
@@ -50,3 +52,10 @@ def collector_paused(lives_on: bool = True) -> Iterator[None]:
             if lives_on:
                 _unsearched.settle()
             gc.enable()
+
+
+@contextmanager
+def importing_many() -> Iterator[None]:
+    """Hold ``importing`` for what imports many modules: their functions and classes stay, and there is nothing to collect."""
+    with importing, collector_paused():
+        yield

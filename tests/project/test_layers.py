@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -100,33 +98,6 @@ def test_files_stay_small():
     assert {name: lines for name, lines in sizes.items() if lines > 600} == {}
 
 
-def test_start_up_imports_no_compiler():
-    """A warm start must not pay for the parser, the checker and the passes."""
-    slow = {"ply", "rich", "ml_dtypes", "ptxemu.driver.compile"}
-    code = f"import sys, ptxemu.cli.verbs.run; print(sorted({slow!r} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
-def test_the_compile_server_imports_no_numpy():
-    """Nor do its workers: programs wait for them, and NumPy is a quarter of what they would import."""
-    code = """if 1:
-    import sys
-    from ptxemu.serve.server import Server
-    from ptxemu.serve.warm import KERNEL, warm
-    warm()
-    before = set(sys.modules)
-    from ptxemu.cache import Cache
-    from ptxemu.driver.program import Program, Settings
-    from ptxemu.text.source import SourceFile
-    program = Program(SourceFile("<module>", KERNEL), Settings(), Cache(None))
-    assert program.code("k", (32, 1, 1)).final and Server
-    print("numpy" in sys.modules, sorted(name for name in set(sys.modules) - before if name.startswith("ptxemu")))
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False []\n"
-
-
 def test_the_interpreter_shares_nothing_of_the_compiler():
     """Of the lowerings only those that are elementwise, which are loaded by name."""
     shared = {"lower.core.emit", "lower.core.float_bits", "lower.core.layout", "driver.requirements", "driver.program"}
@@ -134,16 +105,3 @@ def test_the_interpreter_shares_nothing_of_the_compiler():
     for path in (PACKAGE / "interpreter").glob("*.py"):
         found = {name for name in imports(path) if name.partition(".")[0] in compiler} - shared
         assert not found, f"{path.name} imports {found}"
-
-
-def test_the_interpreter_loads_no_pass():
-    slow = ("ptxemu.passes", "ptxemu.analysis", "ptxemu.lower.core.context", "ptxemu.driver.compile")
-    code = f"import sys, ptxemu.interpreter.engine; print([name for name in sys.modules if name.startswith({slow!r})])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
-def test_start_up_imports_no_interpreter():
-    code = "import sys, ptxemu.cli.verbs.run; print('ptxemu.interpreter' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
