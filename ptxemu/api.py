@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -40,6 +39,7 @@ from ptxemu.engine import Engine, Loaded, engine_of
 from ptxemu.ir.numerics import checked_like
 from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import importing, new_lock
+from ptxemu.process.numpy import np
 from ptxemu.text.errors import DtypeWarning, Fault, InputError, LaunchTimeout, shown
 from ptxemu.text.source import SourceFile, join
 from ptxemu.text.suggestions import closest
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 Options = Mapping[str, str | int | bool]
 FilePath = str | os.PathLike[str]
 MAX_OPT = 3
-YES_OR_NO = (int, np.bool_)  # what may say yes or no
 CONFIG = ffi.typeof("pe_config *")
 MAX_PREPARED = 256  # grids and blocks of a module that are remembered
 
@@ -406,7 +405,7 @@ class Launcher(Struct, frozen=True):
     ) -> _Launch:
         module, info, prepared = self.kernel.module, self.kernel.info, self._prepared
         limit = None if timeout is None else _checked_timeout(timeout)
-        if not isinstance(cooperative, YES_OR_NO):
+        if not isinstance(cooperative, (int, np.bool_)):
             raise InputError(f"cooperative is True or False, not {shown(cooperative)}")
         if cooperative and self._part is not None:
             raise InputError(f"kernel {info.name}: blocks of a cooperative launch wait for each other: it has no parts")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import weakref
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from ptxemu._runtime import ffi, lib
+from ptxemu.process.numpy import np
 from ptxemu.text.errors import InputError, shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_HEAP = 1 << lib.PE_MAX_HEAP_LOG2
 ALIGNMENT = 256  # of an allocation, in bytes, at least

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from ptxemu.device.buffer import Buffer, no_device_form
 from ptxemu.device.device import Device
@@ -21,10 +19,15 @@ from ptxemu.device.surface_object import SurfaceObject
 from ptxemu.device.texture_object import SamplerObject, TextureObject
 from ptxemu.device.uses import mismatch
 from ptxemu.ir.types import OPAQUE
+from ptxemu.process.numpy import np
 from ptxemu.text.errors import InputError
 from ptxemu.text.symbols import plain_name
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ptxemu.process.numpy import Array
+
 POINTER_TYPES = ("u64", "s64", "b64")
 PLAIN = (int, float)
 HANDLES = (SurfaceObject, TextureObject, SamplerObject)

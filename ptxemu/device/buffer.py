@@ -7,17 +7,19 @@ import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
-from typing import Any
-
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from typing import TYPE_CHECKING, Any
 
 from ptxemu.device.arena import ALIGNMENT, Arena
 from ptxemu.device.dtypes import dtype_named
 from ptxemu.device.picture import png_of
+from ptxemu.process.numpy import np
 from ptxemu.text.errors import InputError, shown
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ptxemu.process.numpy import Array
+
 MAX_AXES = 32  # that every NumPy has
 
 

@@ -7,10 +7,7 @@ import re
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Unpack
-
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from typing import TYPE_CHECKING, Unpack
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import CUDA_SLACK, Arena
@@ -27,11 +24,13 @@ from ptxemu.process.locks import importing, new_lock
 from ptxemu.text.errors import InputError, shown
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from ptxemu._runtime import CData
     from ptxemu.checkers.checks import Checks
     from ptxemu.device.stream import Stream
+    from ptxemu.process.numpy import Array
 
-Array = NDArray[Any]
 
 UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
          "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}  # fmt: skip
@@ -151,7 +150,7 @@ class Device:
         buffer.copy_from_host(source)
         return buffer
 
-    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, name: str = "") -> Buffer:
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = "float32", name: str = "") -> Buffer:
         """A buffer of zeros, which the checker ``init`` takes for memory that nobody has written."""
         buffer = Buffer.allocate(self.arena, checked_shape(shape), device_dtype(dtype), name)
         if self.checks is not None:

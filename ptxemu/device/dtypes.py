@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
 from ptxemu.process.locks import importing
+from ptxemu.process.numpy import np
 
 # In CUDA C++ ``float`` and ``int`` have 32 bits.
 DTYPES = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ptxemu.process.numpy import np
 from ptxemu.text.errors import InputError, printable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PROTOCOLS = ("__array_interface__", "__array__", "__dlpack__")
 LONGEST_REASON = 300  # characters of what another library says

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+from ptxemu.process.numpy import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 LONGEST = 2048  # pixels of a side; of larger pictures, every second, third ... texel is shown
 LEAST = 4  # pixels of a side of what is taken for a picture

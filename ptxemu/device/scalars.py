@@ -9,14 +9,11 @@ import struct
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from ptxemu.device.module_info import POINTER_USE, Parameter
 from ptxemu.ir.types import TYPES
+from ptxemu.process.numpy import np
 from ptxemu.text.errors import InputError, shown
 
-TRUTHS = (bool, np.bool_)
-NUMBERS = (int, float, np.integer, np.floating)
 FLOAT_BITS = ("b16", "b32", "b64")
 FLOAT_FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
 
@@ -117,9 +114,9 @@ def _pack_bits(parameter: Parameter, value: np.generic, where: str) -> bytes:
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, TRUTHS):
+    if isinstance(value, (bool, np.bool_)):
         return False
-    if isinstance(value, NUMBERS):
+    if isinstance(value, (int, float, np.integer, np.floating)):
         return True
     return isinstance(value, np.generic) and value.dtype.name == "bfloat16"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Mapping
 
-import numpy as np
 from msgspec import Struct
 
 from ptxemu.device.module_info import Parameter
+from ptxemu.process.numpy import np
 from ptxemu.text.errors import InputError, shown
 
 POINTER = 8  # bytes

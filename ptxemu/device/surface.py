@@ -8,12 +8,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import Arena
@@ -22,7 +20,11 @@ from ptxemu.device.handle_slots import Slots
 from ptxemu.device.surface_format import FORMATS, SurfaceFormat, surface_format
 from ptxemu.ir.geometry import SURFACES
 from ptxemu.process.locks import new_lock
+from ptxemu.process.numpy import np
 from ptxemu.text.errors import InputError, shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "FORMATS",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from msgspec import Struct
 
+from ptxemu.process.numpy import np
 from ptxemu.text.errors import InputError, shown
 
 PACKED = "RGB10A2"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from typing import TYPE_CHECKING, Any
 
 from ptxemu.device.handle import HandleObject
 from ptxemu.device.picture import png_of
 from ptxemu.device.surface import Surface, SurfaceTable
 from ptxemu.ir.geometry import SURFACES
+from ptxemu.process.numpy import np
 from ptxemu.text.errors import InputError, shown
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ptxemu.process.numpy import Array
 
 
 def extents_of(shape: tuple[int, ...], geometry: str) -> dict[str, int]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from ptxemu.device.buffer import Buffer, as_array
 from ptxemu.device.handle import HandleObject
@@ -14,9 +11,12 @@ from ptxemu.device.surface import Surface, surface_format
 from ptxemu.device.surface_object import SurfaceObject, TexelObject
 from ptxemu.device.texture import Sampler, SamplerState, Texture, TextureTable, with_options
 from ptxemu.ir.geometry import GEOMETRIES
+from ptxemu.process.numpy import np
 from ptxemu.text.errors import InputError, shown
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from ptxemu.process.numpy import Array
+
 
 COMPONENTS = {1: "R", 2: "RG", 4: "RGBA"}
 

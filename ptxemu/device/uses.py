@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from ptxemu.device.dtypes import SMALL_FLOATS
 from ptxemu.device.module_info import POINTER_USE, Use
 from ptxemu.ir.types import TYPES
+from ptxemu.process.numpy import np
 
-RAW = np.dtype(np.uint8)  # memory of any type
+RAW = "uint8"  # memory of any type
 SHORT = 2  # bytes of floats that programs hold as integers, as NumPy lacks their types
 
 
@@ -33,7 +32,7 @@ def suits(use: Use, dtype: np.dtype[Any]) -> bool:
     anything, and short floats are often held as integers.
     """
     small = dtype.name in SMALL_FLOATS.values()
-    if not use.element or dtype == RAW or (dtype.kind not in "biufc" and not small):
+    if not use.element or dtype.name == RAW or (dtype.kind not in "biufc" and not small):
         return True
     scalar, size = TYPES[use.element], dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
     if scalar.kind == "f":

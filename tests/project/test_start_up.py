@@ -42,6 +42,11 @@ def test_the_interpreter_loads_no_pass():
     assert printed(code) == "[]\n"
 
 
+def test_compiling_imports_no_numpy():
+    """Programs that have arrays have imported it; others need not wait."""
+    assert printed(FIRST_LAUNCH, SAXPY, "numpy", "ptxemu.driver.compile") == "ptxemu.driver.compile\n"
+
+
 def test_what_is_in_the_cache_needs_no_llvm_and_no_compiler(tmp_path):
     modules = ("llvmlite.binding", "ply", "ptxemu.isa", "ptxemu.check", "ptxemu.lower", "ptxemu.driver.compile")
     assert printed(FIRST_LAUNCH, SAXPY, *modules, cache=tmp_path).split() == sorted(modules)
