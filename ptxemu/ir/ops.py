@@ -254,11 +254,10 @@ class Op(Struct, eq=False):
         if access.size:
             size = self.get(access.size)
             return size.bits if isinstance(size, Imm) else None
-        name = access.data or access.operand
-        place = self.place(name)
-        if access.opaque or place is None:
+        if access.opaque or (place := self.place(access.data or access.operand)) is None:
             return None
-        kind, value = self.type_of(name), self[name]
+        operands, types = (self.dsts, self.dst_types) if place.result else (self.srcs, self.src_types)
+        kind, value = types[place.start], operands[place.start]
         elements = len(value.items) if isinstance(value, Vec) else place.stop - place.start
         return None if kind is None else kind.bytes * elements
 

@@ -223,15 +223,11 @@ class Table(Mapping[str, list[Row]]):
     def __contains__(self, opcode: object) -> bool:
         return opcode in self._given
 
-    def bare(self) -> frozenset[str]:
-        """The opcodes that may be written without a modifier."""
-        return frozenset(
-            opcode
-            for opcode, given in self._given.items()
-            if any(
-                qualifiers != "..." and not any(_qualifier(word).required for word in qualifiers.split())
-                for qualifiers, _ in given
-            )
+    def is_bare(self, opcode: str) -> bool:
+        """Whether there is an opcode that may be written without a modifier."""
+        return any(
+            qualifiers != "..." and not any(_qualifier(word).required for word in qualifiers.split())
+            for qualifiers, _ in self._given.get(opcode, ())
         )
 
 

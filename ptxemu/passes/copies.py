@@ -76,7 +76,7 @@ def _sweep(graph: Graph) -> None:
 
 def _without_dead(op: Op, unread: Set[Reg | Imm | None]) -> Op:
     """An ``atom`` whose result is never read is a ``red``; a texture fetch computes only the components that are read."""
-    if any(access.space == "texture" for access in op.accesses):
+    if any(access.opaque and op.row.space(access, op.mods) == "texture" for access in op.effects.accesses):
         return replace(op, dsts=tuple(None if dst in unread else dst for dst in op.dsts))
     if not op.row.discards or not unread >= set(op.dsts):
         return op

@@ -83,9 +83,10 @@ def _without_gaps(variable: Variable, pieces: set[tuple[int, int]] | None) -> se
 
 def _target(op: Op) -> tuple[Variable, int] | None:
     """The param variable, and the offset in it, that an op loads from or stores to."""
-    if len(op.effects.accesses) != 1 or op.effects.accesses[0].kind == "update":
+    accesses = op.effects.accesses
+    if len(accesses) != 1 or accesses[0].kind == "update":
         return None
-    address = op.access.address
+    address = op[accesses[0].operand]
     base = address.base if isinstance(address, Addr) else None
     if isinstance(base, SymRef) and isinstance(base.symbol, Variable) and base.symbol.space == "param":
         return base.symbol, base.offset + address.offset

@@ -21,8 +21,6 @@ _LIKENESS = 0.7
 _MEMBER = re.compile(r"[^.]+\.(?:[xyzwrgba]|[bh][0-7]{1,4})", re.ASCII)
 _NOT_GUESSED = frozenset({"BRANCHTARGETS", "CALLTARGETS", "CALLPROTOTYPE", "TYPE"})
 """What only follows a label; and what, guessed wrong, would make every use of a name wrong."""
-BARE_OPCODES = rows().bare()
-"""Opcodes that may have no modifier."""
 
 
 def shifts(parser: yacc.LRParser, *kinds: str) -> bool:
@@ -61,7 +59,7 @@ def is_code(kind: str, text: str) -> bool:
     """Whether a token can only begin (or guard) an instruction, or a label of a compiler."""
     if kind != "NAME":
         return kind == "@"
-    return text in BARE_OPCODES or text[0] in "%$" or ("." in text and not _MEMBER.fullmatch(text))
+    return rows().is_bare(text) or text[0] in "%$" or ("." in text and not _MEMBER.fullmatch(text))
 
 
 def is_opcode(kind: str, text: str) -> bool:

@@ -13,10 +13,10 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from ptxemu.isa import rows
 from ptxemu.syntax.ast import Instruction, Label, Statement, Variable
 from ptxemu.syntax.lexer import DIRECTIVE, IDENTIFIER, LOC
 from ptxemu.syntax.literals import DECIMAL_FLOAT, EXACT_FLOAT, INTEGER, is_representable
-from ptxemu.syntax.repair import BARE_OPCODES
 from ptxemu.syntax.templates import Builder, Leaves, compile_template
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class _KindOf(dict[str, str]):
 def _kind(text: str) -> str:
     if not text[0].isdigit():
         if _NAME.fullmatch(text):
-            return text if text in BARE_OPCODES or text == "WARP_SZ" else NAME
+            return text if rows().is_bare(text) or text == "WARP_SZ" else NAME
         is_opcode = _OPCODE.fullmatch(text) and not DIRECTIVE.search(text)
         return MEMBER if _MEMBER.fullmatch(text) else OPCODE if is_opcode else text
     integer = INTEGER.fullmatch(text)
