@@ -28,8 +28,8 @@ LOD, GRADIENTS, OFFSET = "lod:ctype", "x:gradient*geom, y:gradient*geom", "e:off
 def _tex(qualifiers: str, *operands: str, ptx: str = "1.0", supported: bool = True, bits: str = MEASURED) -> None:
     for results in RESULTS:
         text = qualifiers.replace("*", results)
-        gates = " ".join(gate for gate in GATES.split() if gate.partition("@")[0] in re.split(r"[ =,]", text))
-        gates += OPERAND_GATES
+        words = re.split(r"[ =,]", text)
+        gates = " ".join(gate for gate in GATES.split() if gate.partition("@")[0] in words) + OPERAND_GATES
         row("tex", text, ", ".join([RESULT, *operands]), ptx=ptx, chapter=CHAPTER, gates=gates,
             does=FETCHES, bits=bits, lower="tex" if supported else UNSUPPORTED)  # fmt: skip
 
