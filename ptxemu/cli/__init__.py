@@ -17,7 +17,6 @@ from contextlib import suppress
 import click
 
 import ptxemu
-from ptxemu.cli.failure import save_reproducer
 from ptxemu.cli.isolation import restrict
 from ptxemu.cli.streams import complain, finish, prepare
 from ptxemu.process.gc_pause import importing_many
@@ -108,7 +107,7 @@ def _run(arguments: list[str]) -> int:
         complain("ptxemu: error: out of memory")
         return InputError.exit_code
     except InternalError as error:
-        return save_reproducer(error, arguments)
+        return _save_reproducer(error, arguments)
     except Error as error:
         complain(_message(error))
         return error.exit_code
@@ -116,7 +115,14 @@ def _run(arguments: list[str]) -> int:
         complain(f"ptxemu: error: cannot write the output: {error.strerror or error}")
         return InputError.exit_code
     except Exception as error:
-        return save_reproducer(error, arguments)
+        return _save_reproducer(error, arguments)
+
+
+def _save_reproducer(error: Exception, arguments: list[str]) -> int:
+    with importing_many():  # it knows case files, and all that these import
+        from ptxemu.cli.failure import save_reproducer
+
+    return save_reproducer(error, arguments)
 
 
 def _message(error: Error) -> str:

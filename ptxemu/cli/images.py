@@ -11,7 +11,8 @@ from msgspec import Struct
 from ptxemu.case.array_files import load_array
 from ptxemu.case.arrays import Array
 from ptxemu.case.images import SAMPLER_OPTIONS, SURFACE_OPTIONS, TEXTURE_OPTIONS, SamplerSpec, SurfaceSpec, TextureSpec
-from ptxemu.cli.values import parse_number, parse_shape
+from ptxemu.cli.extents import parse_shape
+from ptxemu.cli.values import parse_number
 from ptxemu.device.surface import LAYOUTS
 from ptxemu.device.surface_format import FORMATS
 from ptxemu.device.texture import ADDRESS_MODES, FILTERS, READ_MODES

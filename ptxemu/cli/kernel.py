@@ -15,11 +15,11 @@ from ptxemu.case.bindings import bind, in_order
 from ptxemu.case.resources import Resources
 from ptxemu.cli import checked, results
 from ptxemu.cli.colours import say
+from ptxemu.cli.extents import parse_extent
 from ptxemu.cli.inputs import Inputs, KernelOptions, named_texts, read_inputs, read_wanted
 from ptxemu.cli.outcome import Outcome
 from ptxemu.cli.programs import LINES, read_programs
 from ptxemu.cli.progress import Stages
-from ptxemu.cli.values import parse_extent
 from ptxemu.device.device import Device
 from ptxemu.device.launch import LaunchResult
 from ptxemu.process.locks import importing

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from typing import Any
 
 from ptxemu.case.arguments import from_hexadecimal
 from ptxemu.case.array_files import load_array
 from ptxemu.case.arrays import GENERATORS, Array, dtype_of
-from ptxemu.text.errors import LONGEST_SHOWN, InputError, shown
+from ptxemu.cli.extents import parse_shape
+from ptxemu.text.errors import InputError, shown
 
-COUNT = re.compile(r" *[0-9]{1,20} *")  # longer ones are never right
 Value = int | float | bytes | Array
 
 
@@ -48,22 +47,6 @@ def parse_number(text: str) -> int | float | None:
     except ValueError:
         return None
     return None if math.isinf(number) and any(digit in text for digit in "0123456789") else number
-
-
-def parse_extent(text: str, option: str) -> tuple[int, ...]:
-    """``128``, ``16x16`` or ``16,16`` as a tuple."""
-    parts = re.split(r"[x,]", text)
-    if not 1 <= len(parts) <= 3 or not all(map(COUNT.fullmatch, parts)):
-        raise InputError(f"{option} {text[:LONGEST_SHOWN]}: must be one to three numbers such as 256 or 16x16")
-    return tuple(int(part) for part in parts)
-
-
-def parse_shape(text: str, where: str) -> list[int]:
-    """``1024`` or ``64x64`` as a list."""
-    parts = re.split(r"[x,]", text)
-    if not all(map(COUNT.fullmatch, parts)):
-        raise InputError(f"{where}: shape {shown(text)} must be numbers such as 1024 or 64x64")
-    return [int(part) for part in parts]
 
 
 def _generated(kind: str, rest: str, where: str) -> Array:

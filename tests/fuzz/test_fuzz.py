@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import ptxemu
 from ptxemu import InputError, PtxError, UnsupportedError
-from ptxemu.cli.values import parse_extent, parse_value
+from ptxemu.cli.extents import parse_extent
+from ptxemu.cli.values import parse_value
 from ptxemu.driver.compile import Options, emit, front
 from tests.support import api_kernels as ptx
 from tests.support.places import SAMPLES

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.places import BENCH, SAMPLES
 
 FIRST_LAUNCH = """if 1:
@@ -30,6 +32,14 @@ def test_start_up_imports_no_compiler():
     """A warm start must not pay for the parser, the checker and the passes."""
     slow = {"ply", "rich", "ml_dtypes", "ptxemu.driver.compile"}
     assert printed(f"import sys, ptxemu.cli.verbs.run; print(sorted({slow!r} & set(sys.modules)))") == "[]\n"
+
+
+@pytest.mark.parametrize("verb", ["lint", "info", "compile"])
+def test_verbs_that_run_nothing_import_no_numpy(verb):
+    assert (
+        printed(f"import sys, ptxemu.cli, ptxemu.cli.verbs.{verb}; print({{'numpy', 'ptxemu.api'}} & set(sys.modules))")
+        == "set()\n"
+    )
 
 
 def test_start_up_imports_no_interpreter():

@@ -10,11 +10,11 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from ptxemu.cli.extents import parse_extent
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.processors import checked_cpu
 from ptxemu.cli.programs import read_program
 from ptxemu.cli.progress import watched
-from ptxemu.cli.values import parse_extent
 from ptxemu.device.launch_limits import shape_of
 from ptxemu.dialects import of_file
 from ptxemu.driver.compile import emit_all, emit_ir, front
