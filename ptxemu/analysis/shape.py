@@ -11,6 +11,7 @@ when it fails, it sets the warp's sticky ``wrapped`` flag and keeps, lane by lan
 
 from __future__ import annotations
 
+import operator
 from functools import cache, lru_cache
 
 from msgspec import Struct
@@ -94,13 +95,13 @@ def merge_widenings(a: Shape, b: Shape, sign: int = 1) -> tuple[tuple[Op, int], 
 
 
 def add(a: Shape, b: Shape, bits: int) -> Shape | None:
-    offsets = tuple(x + y for x, y in zip(a.offsets, b.offsets))
+    offsets = tuple(map(operator.add, a.offsets, b.offsets))
     high = None if a.high is None or b.high is None else a.high + b.high
     return checked(offsets, min(a.zeros, b.zeros), _fits(high, bits), merge_widenings(a, b))
 
 
 def sub(a: Shape, b: Shape) -> Shape | None:
-    offsets = tuple(x - y for x, y in zip(a.offsets, b.offsets))
+    offsets = tuple(map(operator.sub, a.offsets, b.offsets))
     return checked(offsets, min(a.zeros, b.zeros), None, merge_widenings(a, b, -1))
 
 

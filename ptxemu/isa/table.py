@@ -225,9 +225,9 @@ class Table(Mapping[str, list[Row]]):
 
     def is_bare(self, opcode: str) -> bool:
         """Whether there is an opcode that may be written without a modifier."""
-        return any(
+        return opcode in self._given and any(
             qualifiers != "..." and not any(_qualifier(word).required for word in qualifiers.split())
-            for qualifiers, _ in self._given.get(opcode, ())
+            for qualifiers, _ in self._given[opcode]
         )
 
 

@@ -345,9 +345,9 @@ class Steps:
 
     def _scope(self, op: Op) -> Hashable:
         """What the routine takes from the function that it is made for."""
-        symbols = any(isinstance(item, SymRef) for source in op.srcs for item in items_of(source))
-        registers = any(isinstance(source, SReg) and source.name == EXPLICIT_CLUSTER for source in op.srcs)
-        return self.ctx.layout if symbols or registers or op.row is STACK_POINTER else None
+        items = [item for source in op.srcs if not isinstance(source, Reg) for item in items_of(source)]
+        named = any(isinstance(item, SymRef) or (isinstance(item, SReg) and item.name == EXPLICIT_CLUSTER) for item in items)
+        return self.ctx.layout if named or op.row is STACK_POINTER else None
 
     # -- addresses that are computed first
 
