@@ -16,7 +16,6 @@ from pathlib import Path
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.entry import Entry, opened, sealed
-from ptxemu.process.locks import importing
 from ptxemu.process.private import private_directory
 
 SUFFIX = ".entry"
@@ -154,10 +153,9 @@ class Cache:
 
 
 def _default_directory() -> Path:
-    with importing:
-        import platformdirs
-
-    return Path(platformdirs.user_cache_dir("ptxemu", appauthor=False))
+    """The same as in ``csrc/host/cache.c``."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache"), "ptxemu")
 
 
 def _present(found: Iterable[os.DirEntry[str]]) -> Iterator[tuple[os.stat_result, str]]:

@@ -283,7 +283,12 @@ def test_a_link_or_a_folder_in_place_of_an_entry_is_a_miss(folder):
         ({"PTXEMU_CACHE": "Off", "HOME": "{}"}, None),
     ],
 )
-def test_the_users_directory(folder, variables, place):
+def test_the_users_directory(folder, variables, place, monkeypatch):
+    for name in ("PTXEMU_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.format(folder))
+    assert Cache.place() == (None if place is None else folder / place)
     if place is not None:
         Cache(folder / place).put(KEY, BYTES, b"data")
     library = Path(sys.modules["ptxemu._runtime"].__file__).with_name("libptxemu.so")
@@ -295,10 +300,7 @@ cache = library.pe_cache_open(None)
 entry = ctypes.c_void_p()
 print(-1 if not cache else library.pe_cache_read(ctypes.c_void_p(cache), {KEY.encode()!r}, {BYTES}, ctypes.byref(entry)))
 """
-    left_out = ("PTXEMU_CACHE", "XDG_CACHE_HOME", "HOME")
-    environment = {name: value for name, value in os.environ.items() if name not in left_out}
-    environment |= {name: value.format(folder) for name, value in variables.items()}
-    done = subprocess.run([sys.executable, "-S", "-c", program], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True)
     assert int(done.stdout) == (-1 if place is None else 0)
 
 

@@ -72,7 +72,7 @@ def test_the_container_has_a_place_for_compiled_kernels() -> None:
     environment = {**os.environ, "HOME": f"/home/{home}"}
     for name in ("XDG_CACHE_HOME", "PTXEMU_CACHE"):
         environment.pop(name, None)
-    command = [sys.executable, "-c", "import platformdirs; print(platformdirs.user_cache_dir('ptxemu'))"]
+    command = [sys.executable, "-c", "from ptxemu.cache import Cache; print(Cache.place())"]
     place = subprocess.check_output(command, env=environment, text=True).strip()
     after = INSTRUCTIONS[INSTRUCTIONS.index(["USER", home]) :]
     assert ["RUN", f"mkdir -p {place}"] in after
