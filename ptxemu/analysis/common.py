@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.analysis.walks import only_loads
 from ptxemu.ir.graph import Block
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, items_of
 
 PLACES = {"ctaid", "nctaid", "ntid"}
-LOADS = {"ld", "ldu"}
 
 
 def common_ops(blocks: Iterable[Block], uniformity: Uniformity, common: Collection[Reg]) -> Iterator[Op]:
@@ -34,7 +34,7 @@ def _is_uniform(uniformity: Uniformity, reg: Reg) -> bool:
 
 def _is_param(op: Op) -> bool:
     """Whether an op loads a parameter of the kernel."""
-    if op.row.lower not in LOADS or len(op.accesses) != 1 or op.access.space != "param":
+    if not only_loads(op) or len(op.accesses) != 1 or op.access.space != "param":
         return False
     address = op.access.address
     return isinstance(address, Addr) and isinstance(address.base, SymRef)

@@ -84,9 +84,7 @@ class Context:
         self.by_trips = False  # in a loop with strides and barriers, so that warps have the same trip one after another
         self.active = ""  # the current block's mask
         self.active_bits = ""  # the same as an i32, made on demand
-        self.compared: dict[
-            str, int
-        ] = {}  # masks that are comparisons, where these are no masks yet: the bits of what they compare
+        self.compared: dict[str, int] = {}  # masks that are comparisons, and are no masks yet: the bits of what they compare
         self.conjunctions: dict[str, tuple[str, str]] = {}  # masks that are a mask and a condition
         self._fields: dict[str, str] = {}
         self._wrapped: str | None = None
@@ -331,9 +329,8 @@ class Context:
 
     def is_there(self, operand: Operand) -> bool:
         """Whether code can read an operand here that its op does not name."""
-        if not isinstance(operand, Reg) or operand in self.common_values:
-            return True
-        return operand in self.names or self.outlives_block(operand)
+        held = self.names, self.common_values
+        return not isinstance(operand, Reg) or any(operand in values for values in held) or self.outlives_block(operand)
 
     def storage_type(self, reg: Reg) -> str:
         return self.storage.get(reg, f"i{reg.type.bits}")
