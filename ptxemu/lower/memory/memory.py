@@ -158,15 +158,16 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
     bits = f"i{kind.bits}"
     if ways is not None and ways.partly is not None and (test := patterns.whole_test(ctx, found)):
         _ask_ahead(ctx, found)
-        with_care = partial(_load_with_care, ctx, found, kind, count, Ways(ways.partly))
+        with_care = partial(_load_with_care, ctx, found, kind, count, Ways(ways.partly), False)
         values = ctx.when(test, ways.whole, with_care, [f"<{LANES} x {bits}>"] * count, likely=True)
     else:
-        values = _load_with_care(ctx, found, kind, count, ways)
+        only_whole = ways is not None and ways.partly is None and _is_whole_window(ctx, found, kind, count)
+        values = _load_with_care(ctx, found, kind, count, ways, only_whole)
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
 
 
-def _load_with_care(ctx: Context, found: Access, kind: ScalarType, count: int, ways: Ways | None) -> list[str]:
-    """As integers; ``ways``: of a pattern that vector instructions load."""
+def _load_with_care(ctx: Context, found: Access, kind: ScalarType, count: int, ways: Ways | None, only_whole: bool) -> list[str]:
+    """As integers; ``ways``: of a pattern that vector instructions load, ``only_whole`` if they do so for all lanes only."""
     admit(ctx, found)
     bits, mask = f"i{kind.bits}", found.mask
     types = [f"<{LANES} x {bits}>"] * count
@@ -205,8 +206,8 @@ def _load_with_care(ctx: Context, found: Access, kind: ScalarType, count: int, w
     if ways is None:
         return lanes(rare=found.space == "local" and found.safe)
     _ask_ahead(ctx, found)
-    all_or_none = _all_or_none(ctx, found, kind, count) or (ways.partly is None and _is_whole_window(ctx, found, kind, count))
-    by_lanes: Made = lanes
+    all_or_none = _all_or_none(ctx, found, kind, count) or only_whole
+    by_lanes: Made = partial(lanes, rare=not only_whole)
     if count == 1:
         by_lanes = strided.at_border(ctx, [found], kind.bytes, lambda: [strided.load(ctx, found, bits)], lanes, types)
     return patterns.access(ctx, found, ways, by_lanes, types, all_lanes=found.space != "shared" and all_or_none)
@@ -235,7 +236,12 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> 
     gathers = ctx.target.gathers(kind.bits) and not (found.strong or (found.at_once and count > 1))
     gathered = partial(_gathered_pattern, ctx, found, kind, count)
     if _is_whole_window(ctx, found, kind, count):
-        return Ways(lambda: [windows.load(ctx, found, bits, kind.bytes)], gathered if gathers else None)
+
+        def some() -> list[str]:
+            return [windows.load_some(ctx, found, bits, kind.bytes)]
+
+        apart = some if windows.can_load_some(ctx, found, kind.bytes) else gathered if gathers else None
+        return Ways(lambda: [windows.load(ctx, found, bits, kind.bytes)], apart)
     in_places = count == 1 and kind.bits <= 64 and windows.is_of_elements(shape, kind.bytes)
     if in_places and found.space == "shared" and not ctx.target.avx512:  # gathers are calls
         return Ways(lambda: [windows.load_places(ctx, found, bits, kind.bytes)])

@@ -83,6 +83,28 @@ def load(ctx: Context, found: Access, bits: str, step: int) -> str:
     return _shuffled(ctx, found, bits, step, [places], low)[0]
 
 
+def can_load_some(ctx: Context, found: Access, step: int) -> bool:
+    """Whether lanes that are off can be left out of such a window, in which others have a place of their own each."""
+    return ctx.target.avx512 and found.shape is not None and is_short(found.shape, step) and _are_distinct(found.shape)
+
+
+def load_some(ctx: Context, found: Access, bits: str, step: int) -> str:
+    """Load what the lanes that are on have of a window; the others get zeros."""
+    (places,), low = _places([found], step)
+    width = _whole_registers(places)
+    window, name = f"<{width} x {bits}>", f"llvm.masked.load.v{width}{bits}.p0"
+    ctx.declare(name, f"declare {window} @{name}(ptr, <{width} x i1>, {window})")
+    mask = f"<{width} x i1> {_of_lanes(ctx, found, [places], width)}"
+    value = ctx.inst(f"call {window} @{name}(ptr align {step} {host_pointer(ctx, found, low)}, {mask}, {window} zeroinitializer)")
+    picks = ", ".join(f"i32 {place}" for place in places)
+    return ctx.inst(f"shufflevector {window} {value}, {window} poison, <{LANES} x i32> <{picks}>")
+
+
+def _whole_registers(places: Sequence[int]) -> int:
+    """The elements of a window that fills them."""
+    return 1 << max(places).bit_length()
+
+
 def load_both(ctx: Context, found: Sequence[Access], bits: str, step: int) -> list[str]:
     """Load what two patterns off one base span, once."""
     return _shuffled(ctx, found[0], bits, step, *_places(found, step))
@@ -123,8 +145,8 @@ def load_places(ctx: Context, found: Access, bits: str, step: int) -> str:
     return ctx.inst(f"shufflevector {narrow} {value}, {narrow} poison, <{LANES} x i32> <{picks}>")
 
 
-def _written(ctx: Context, found: Access, places: list[list[int]], width: int) -> str:
-    """A mask of the elements of a window that lanes write, at ``places`` of each access."""
+def _of_lanes(ctx: Context, found: Access, places: list[list[int]], width: int) -> str:
+    """A mask of the elements of a window that are those of lanes that are on, at ``places`` of each access."""
     if ctx.target.deposits and all(list == sorted(list) for list in places):  # lanes are in order
         bits = "0"
         for own in places:
@@ -145,7 +167,7 @@ def store(ctx: Context, found: Sequence[Access], bits: str, step: int, values: S
     places, low = _places(found, step)
     pointer = host_pointer(ctx, found[0], low)
     if ctx.target.avx512:
-        _store_under_mask(ctx, bits, step, values, places, pointer, partial(_written, ctx, found[0], places))
+        _store_under_mask(ctx, bits, step, values, places, pointer, partial(_of_lanes, ctx, found[0], places))
         return
     width = max(map(max, places)) + 1
     window, on = f"<{width} x {bits}>", ctx.vector.cast("sext", "i1", found[0].mask, bits)
@@ -187,7 +209,7 @@ def _store_under_mask(
     mask: Callable[[int], str],
 ) -> None:
     """``mask`` makes one of the elements of a window of that width."""
-    width = 1 << max(map(max, places)).bit_length()  # of whole registers
+    width = _whole_registers([place for own in places for place in own])
     window, name = f"<{width} x {bits}>", f"llvm.masked.store.v{width}{bits}.p0"
     ctx.declare(name, f"declare void @{name}({window}, ptr, <{width} x i1>)")
     value = _spread(ctx, values, bits, places, width)
