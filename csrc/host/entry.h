@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(default)
 /* CDEF BEGIN */
-enum { PE_ENTRY_VERSION = 9, PE_ENTRY_DIGEST = 32 };
+enum { PE_ENTRY_VERSION = 10, PE_ENTRY_DIGEST = 32 };
 
 /* Kinds of entries: facts of a module, code of a kernel, and bytes without sections that others agree on. */
 enum { PE_ENTRY_MODULE = 1, PE_ENTRY_KERNEL, PE_ENTRY_BYTES };
@@ -151,6 +151,7 @@ typedef struct pe_code_facts {
   uint32_t looped;   /* it runs all warps of a CTA when it is called for the first */
   uint32_t rows;     /* and of as many CTAs along x as it is told, */
   uint32_t abreast;  /* or those of as many CTAs as it is given the warps of */
+  uint32_t spread;   /* rows of threads begin at places of their own in warps */
   uint32_t spins;    /* for memory that another block writes */
   uint32_t calls;    /* it makes real calls */
   uint32_t stacked;  /* beyond local_bytes it takes local memory as it goes */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "key.h"
 #include "sha256.h"
+#include "spread.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__)
@@ -86,31 +87,47 @@ const char *pe_machine_identity(void) {
 
 /* ---- block shapes ---- */
 
-enum { WARP, ROW, FIRST_NARROW, ANY = PE_KINDS - 1 };
+enum { WARP, ROW, FIRST_NARROW, ANY = FIRST_NARROW + 5, SPREAD_ROW, FIRST_SPREAD };
 
-static uint32_t kind_of(const uint32_t *block) {
-  uint32_t x = block[0], y = block[1], z = block[2];
-  if (x <= LANES && y == 1 && z == 1) return WARP;
-  if ((y == 1 && z == 1) || x % LANES == 0) return ROW;
+/* Which power of two below the lanes of a warp a width of rows is, if warps have whole rows of one plane; ANY: none. */
+static uint32_t narrow_of(uint32_t width, const uint32_t *block) {
   for (uint32_t i = 0; FIRST_NARROW + i < ANY; i++)
-    if (x == 1u << i && (z == 1 || (uint64_t)x * y % LANES == 0)) return FIRST_NARROW + i;
+    if (width == 1u << i && (block[2] == 1 || (uint64_t)width * block[1] % LANES == 0)) return i;
   return ANY;
 }
 
-static bool is_full(const uint32_t *block) { return (uint64_t)block[0] * block[1] * block[2] % LANES == 0; }
+static uint32_t spread_kind_of(const uint32_t *block) {
+  uint32_t width = pe_spread_width(block[0]), narrow = narrow_of(width, block);
+  if (pe_warps_of_rows(block, width) > PE_MAX_WARPS) return ANY;
+  if (width % LANES == 0) return SPREAD_ROW;
+  return narrow == ANY ? ANY : FIRST_SPREAD + narrow - 2; /* of two lanes at least, two are no others */
+}
+
+static uint32_t kind_of(const uint32_t *block) {
+  uint32_t x = block[0], y = block[1], z = block[2], narrow = narrow_of(x, block);
+  if (x <= LANES && y == 1 && z == 1) return WARP;
+  if ((y == 1 && z == 1) || x % LANES == 0) return ROW;
+  return narrow == ANY ? spread_kind_of(block) : FIRST_NARROW + narrow;
+}
+
+static bool is_full(const uint32_t *block) {
+  return kind_of(block) <= ANY && (uint64_t)block[0] * block[1] * block[2] % LANES == 0;
+}
 
 uint32_t pe_variant_number(const uint32_t *block) { return kind_of(block) + (is_full(block) ? PE_KINDS : 0); }
 
 const char *pe_variant_of(const uint32_t *block) {
-  static const char *const names[PE_VARIANTS] = {"warp",    "row",     "x1",        "x2",       "x4",      "x8",
-                                                 "x16",     "any",     "full warp", "full row", "full x1", "full x2",
-                                                 "full x4", "full x8", "full x16",  "full any"};
+  static const char *const names[PE_VARIANTS] = {
+    "warp",       "row",       "x1",         "x2",        "x4",      "x8",      "x16",     "any",
+    "spread row", "spread x4", "spread x8",  "spread x16", "full warp", "full row", "full x1", "full x2",
+    "full x4",    "full x8",   "full x16",   "full any"};
   return names[pe_variant_number(block)];
 }
 
 void pe_code_block(const uint32_t *grid, const uint32_t *block, uint32_t *found) {
   static const uint32_t partial[PE_KINDS][3] = {{LANES - 1, 1, 1}, {LANES + 1, 1, 1}, {1, LANES + 1, 1},  {2, LANES + 1, 1},
-                                                {4, LANES + 1, 1}, {8, LANES + 1, 1}, {16, LANES + 1, 1}, {3, 3, 1}};
+                                                {4, LANES + 1, 1}, {8, LANES + 1, 1}, {16, LANES + 1, 1}, {3, 3, 3},
+                                                {LANES + 1, 2, 1}, {3, 2, 1},         {5, 2, 1},          {9, 2, 1}};
   bool serves = grid[0] < PE_FEW_BLOCKS || !is_full(block);
   memcpy(found, serves ? block : partial[kind_of(block)], 3 * sizeof *found);
 }

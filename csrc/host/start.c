@@ -100,6 +100,7 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .looped = facts->looped,
     .rows = facts->rows,
     .abreast = facts->abreast,
+    .spread = facts->spread,
     .spins = facts->spins,
     .daz = facts->daz,
     .cooperative = start->cooperative,

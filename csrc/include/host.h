@@ -118,6 +118,7 @@ typedef struct pe_config {
   uint32_t looped;      /* but no fiber if the code runs all warps of a CTA when it is called for the first, */
   uint32_t rows;        /* and of as many CTAs along x as it is told, */
   uint32_t abreast;     /* or those of as many CTAs as it is given the warps of */
+  uint32_t spread;      /* rows of threads begin at places of their own in warps */
   uint32_t spins;       /* the kernel may spin on memory that another CTA writes: CTAs are taken one by one */
   uint32_t daz;         /* the kernel expects the processor to read subnormal numbers as zeros and to make none (x86) */
   uint32_t cooperative; /* all CTAs may wait for each other: each is held until it ends */

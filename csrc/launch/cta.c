@@ -5,6 +5,7 @@
 #include "internal.h"
 #include "launch.h"
 #include "processor.h"
+#include "spread.h"
 #include "sync.h"
 #include "tmem.h"
 #include "worker.h"
@@ -29,15 +30,16 @@ void pe_cta_destroy(pe_cta *cta) {
   free(cta);
 }
 
-static void fill_threads(pe_warp *w, const pe_config *config, uint32_t threads) {
-  uint32_t first = w->warpid * PE_WARP_LANES;
-  uint32_t left = threads - first;
-  w->active = left >= PE_WARP_LANES ? PE_ALL_LANES : (1u << left) - 1;
+static void fill_threads(pe_warp *w, const pe_config *config) {
+  const uint32_t *block = config->block;
+  uint32_t width = pe_row_lanes(block, config->spread);
+  w->active = 0;
   for (uint32_t lane = 0; lane < PE_WARP_LANES; lane++) {
-    uint32_t thread = first + lane;
-    w->tid[0][lane] = thread % config->block[0];
-    w->tid[1][lane] = thread / config->block[0] % config->block[1];
-    w->tid[2][lane] = thread / config->block[0] / config->block[1];
+    uint32_t place = w->warpid * PE_WARP_LANES + lane, x = place % width, row = place / width;
+    w->tid[0][lane] = x;
+    w->tid[1][lane] = row % block[1];
+    w->tid[2][lane] = row / block[1];
+    if (x < block[0] && row < block[1] * block[2]) w->active |= 1u << lane;
   }
 }
 
@@ -97,7 +99,7 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
           .apart = &pe_self->apart,
         },
   };
-  fill_threads(&state->warp, config, launch->threads);
+  fill_threads(&state->warp, config);
 }
 
 static bool charge_fibers(pe_cta *cta, pe_launch *launch, uint32_t count, bool further) {

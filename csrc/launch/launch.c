@@ -16,6 +16,7 @@
 #include "processor.h"
 #include "runtime.h"
 #include "signals.h"
+#include "spread.h"
 #include "watch.h"
 
 #define MAX_GRID_X 0x7fffffffu
@@ -97,7 +98,7 @@ static void derive(pe_launch *launch) {
   uint64_t shared = config->static_shared + config->dynamic_shared;
   launch->cluster_shift = log_of(shared < PE_WINDOW_ALIGNMENT ? PE_WINDOW_ALIGNMENT : shared);
   launch->threads = config->block[0] * config->block[1] * config->block[2];
-  launch->warps = (launch->threads + PE_WARP_LANES - 1) / PE_WARP_LANES;
+  launch->warps = pe_warps_of_rows(config->block, pe_row_lanes(config->block, config->spread));
   launch->ctas = config->blocks ? config->blocks : ctas_of(config);
   launch->gridid = atomic_fetch_add(&launches, 1) + 1;
   launch->local_stride = pe_round_up(config->local_bytes, 16);
@@ -298,8 +299,7 @@ static int create(pe_arena *arena, const pe_config *config, pe_launch **out) {
 /* Small: it takes less time than to wake other threads, more or less, which is some ten microseconds. */
 int pe_launch_is_brief(const pe_config *config) {
   uint64_t ctas = pe_product(pe_product(config->grid[0], config->grid[1]), config->grid[2]);
-  uint64_t threads = pe_product(pe_product(config->block[0], config->block[1]), config->block[2]);
-  uint64_t warps = pe_round_up(threads, PE_WARP_LANES) / PE_WARP_LANES;
+  uint64_t warps = pe_warps_of_rows(config->block, pe_row_lanes(config->block, config->spread));
   bool waits = config->suspends || config->spins || config->cooperative;
   uint64_t all = pe_product(ctas, warps);
   return config->brief && !waits && (all <= PE_MAX_WARPS || pe_product(all, config->brief) <= BRIEF_INSTRUCTIONS);

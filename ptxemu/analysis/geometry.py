@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.analysis.shape import Shape, constant, trailing_zeros, uniform
-from ptxemu.ir.block_shape import LANES, ONE_WARP, is_full, kind_of
+from ptxemu.ir.block_shape import LANES, ONE_WARP, SPREAD, is_full, is_spread, kind_of
 
 MOST_THREADS = {"x": lib.PE_MAX_BLOCK_XY, "y": lib.PE_MAX_BLOCK_XY, "z": lib.PE_MAX_BLOCK_Z}
 MOST_BLOCKS = {"x": lib.PE_MAX_GRID_X, "y": lib.PE_MAX_GRID_YZ, "z": lib.PE_MAX_GRID_YZ}
@@ -12,7 +12,7 @@ MOST_BLOCKS = {"x": lib.PE_MAX_GRID_X, "y": lib.PE_MAX_GRID_YZ, "z": lib.PE_MAX_
 
 def tid_shape(variant: str, axis: str) -> Shape | None:
     """The shape of ``%tid.x/y/z`` under a variant."""
-    kind, most = kind_of(variant), MOST_THREADS[axis] - 1
+    kind, most = kind_of(variant).removeprefix(SPREAD), MOST_THREADS[axis] - 1
     lanes = range(LANES)
     if kind == ONE_WARP:
         return Shape(tuple(lanes), 64, LANES - 1) if axis == "x" else constant(LANES, 0)
@@ -30,6 +30,8 @@ def tid_shape(variant: str, axis: str) -> Shape | None:
 def ntid_shape(variant: str, axis: str) -> Shape:
     """The shape of ``%ntid.x/y/z``: in blocks of full warps, as many threads as fill these."""
     kind, full = kind_of(variant), is_full(variant)
+    if is_spread(variant):
+        return uniform(LANES, 0, MOST_THREADS[axis])
     width = _width(kind)
     if width is not None and axis == "x":
         return constant(LANES, width)

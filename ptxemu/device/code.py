@@ -19,10 +19,11 @@ class Facts(Struct, frozen=True):
     """What a launch must know of a kernel's code. Sizes are in bytes.
 
     ``suspends``: its warps may wait, or give way to others before they end; ``looped``: it runs all warps of a block when it is
-    called for the first, ``rows``: and of several blocks side by side; ``spins``: they may wait for memory that another block
-    writes. ``calls``: it makes real calls; ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: of a
-    kernel that ends soon, whatever it is given, about how many machine instructions a warp takes, else 0; ``daz``: the processor
-    must read subnormal numbers as zeros meanwhile. ``frame_bytes``: of the host stack, for one function.
+    called for the first, ``rows``: and of several blocks side by side; ``spread``: rows of threads begin at lanes of their own;
+    ``spins``: they may wait for memory that another block writes. ``calls``: it makes real calls; ``stacked``: beyond
+    ``local_bytes`` it takes local memory as it goes; ``brief``: of a kernel that ends soon, whatever it is given, about how many
+    machine instructions a warp takes, else 0; ``daz``: the processor must read subnormal numbers as zeros meanwhile.
+    ``frame_bytes``: of the host stack, for one function.
     """
 
     variant: str = "any"
@@ -33,6 +34,7 @@ class Facts(Struct, frozen=True):
     looped: bool = False
     rows: bool = False
     abreast: bool = False
+    spread: bool = False
     spins: bool = False
     calls: bool = False
     stacked: bool = False
@@ -83,6 +85,7 @@ class KernelCode(Struct, frozen=True):
             looped=bool(code.looped),
             rows=bool(code.rows),
             abreast=bool(code.abreast),
+            spread=bool(code.spread),
             spins=bool(code.spins),
             calls=bool(code.calls),
             stacked=bool(code.stacked),

@@ -19,6 +19,7 @@ from ptxemu.driver import jit
 from ptxemu.driver.effort import FIRST_LAUNCH, LONGEST, Cost, cost_of
 from ptxemu.driver.pipeline import Bodies, Hook, analyse
 from ptxemu.driver.requirements import require_local
+from ptxemu.ir.block_shape import is_spread
 from ptxemu.ir.distributed import are_ranked
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.observed import Observed, tells_order, with_copies
@@ -222,6 +223,7 @@ def _facts(bodies: Bodies, scheme: Scheme, layouts: Sequence[KernelLayout], unit
         looped=scheme.survivors is not None,
         rows=scheme.rows,
         abreast=scheme.abreast,
+        spread=is_spread(bodies.variant),
         spins=any(graph.spins for graph in bodies.graphs),
         calls=bool(others),
         daz=unit.daz,

@@ -14,10 +14,11 @@ from ptxemu.analysis.inductions import inductions
 from ptxemu.analysis.lone_lanes import lone_code
 from ptxemu.analysis.narrowing import narrowing
 from ptxemu.analysis.spinning import spin_loops
+from ptxemu.analysis.spread import may_be_spread
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
 from ptxemu.driver.requirements import require_linked, require_supported
-from ptxemu.ir.block_shape import kind_of
+from ptxemu.ir.block_shape import UNKNOWN, is_spread, kind_of
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.observed import Observed, tells_blanks
 from ptxemu.ir.ops import Function, Module
@@ -198,6 +199,8 @@ def prepare(module: Module, entry: Function, variant: str, after: Hook | None = 
         if waiting <= bodies.copied:
             break
         bodies.copied |= waiting
+    if is_spread(variant) and (observed or not may_be_spread(bodies.graphs)):
+        bodies.variant = UNKNOWN
     for function in waiting:
         where = module.source.where(function.pos)
         why = "its lanes must progress independently, and it is recursive or too large to inline"
