@@ -139,6 +139,7 @@ class Lib:
     PE_FORMAT_MISMATCH: Final[int]
     PE_FORMAT_NEVER: Final[int]
     PE_FORMAT_SINGLE: Final[int]
+    PE_FULL_KINDS: Final[int]
     PE_FUNCTION_UNIT: Final[int]
     PE_GENERIC: Final[int]
     PE_GEOMETRY_MISMATCH: Final[int]

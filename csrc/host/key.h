@@ -22,7 +22,8 @@ const char *pe_machine_identity(void);
 
 enum {
   PE_KINDS = 12,
-  PE_VARIANTS = 2 * PE_KINDS,
+  PE_FULL_KINDS = 8, /* the first of them, of which there are blocks of full warps */
+  PE_VARIANTS = PE_KINDS + PE_FULL_KINDS,
   PE_FEW_BLOCKS = 1 << 21 /* so many blocks have fewer than 2^31 threads */
 };
 

@@ -9,10 +9,13 @@
 
 #define STACK_NEEDED (32u << 10) /* of the C library's functions as well: snprintf takes most */
 
+/* Warps and lanes are told of as threads have them that are not spread (spread.h). */
 static void keep(pe_record *record, const pe_warp *w, const pe_record *fault) {
   uint32_t lane = fault->lane < 0 ? 0 : (uint32_t)fault->lane;
+  uint32_t thread = (w->tid[2][lane] * w->ntid[1] + w->tid[1][lane]) * w->ntid[0] + w->tid[0][lane];
   *record = *fault;
-  record->warp = w->warpid;
+  record->warp = thread / PE_WARP_LANES;
+  if (fault->lane >= 0) record->lane = (int32_t)(thread % PE_WARP_LANES);
   for (int axis = 0; axis < 3; axis++) {
     record->ctaid[axis] = w->ctaid[axis];
     record->tid[axis] = w->tid[axis][lane];
