@@ -424,9 +424,7 @@ class Context:
 
     def splat(self, t: str, value: str) -> str:
         """A scalar in every lane."""
-        whole = self.vector.ty(t)
-        first = self.inst(f"insertelement {whole} poison, {self.scalar.ty(t)} {value}, i64 0")
-        return self.inst(f"shufflevector {whole} {first}, {whole} poison, <{LANES} x i32> zeroinitializer")
+        return self.vector.of_all(t, value)
 
     def spread(self, reg: Reg) -> str:
         """All lanes of a register that is kept as one base, or as those of groups."""

@@ -90,6 +90,7 @@ class Emitter(ABC):
         self.lines: list[str] = [] if lines is None else lines
         self.declarations: dict[str, str] = {}
         self.facts: set[tuple[str, str]] = set()  # what is known of values: ("flushed", "%v3")
+        self.scalars: dict[str, str] = {}  # of vectors that have one scalar in every lane
         self.counter = 0
 
     # -- names and types
@@ -106,6 +107,16 @@ class Emitter(ABC):
     def splat(self, scalar: str, literal: str) -> str:
         """A constant of type ``ty(scalar)`` with every lane equal to an LLVM scalar literal."""
         return f"splat ({SPELLED.get(scalar, scalar)} {literal})" if self.lanes else literal
+
+    def of_all(self, scalar: str, value: str) -> str:
+        """A value of type ``ty(scalar)`` with every lane equal to an LLVM scalar."""
+        if not self.lanes:
+            return value
+        whole = self.ty(scalar)
+        first = self.inst(f"insertelement {whole} poison, {SPELLED.get(scalar, scalar)} {value}, i64 0")
+        found = self.inst(f"shufflevector {whole} {first}, {whole} poison, <{self.lanes} x i32> zeroinitializer")
+        self.scalars[found] = value
+        return found
 
     def int(self, bits: int, value: int) -> str:
         """An integer constant of ``bits`` bits in every lane."""

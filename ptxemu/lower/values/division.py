@@ -15,6 +15,8 @@ def quotient(e: Emitter, kind: ScalarType, a: str, b: str) -> str:
     """a / b rounded toward zero."""
     if e.lanes and kind.bits == 64:
         return _lane_by_lane(e, kind, "quotient", a, b)
+    if kind.bits == 32 and b in e.scalars:
+        return _by_scalar(e, kind, a, e.scalars[b])
     zero, divisor = _divisor(e, kind, a, b)
     return e.select(zero, kind.llvm, constant(e, kind.llvm, -1), _divide(e, kind, a, divisor))
 
@@ -24,6 +26,9 @@ def remainder(e: Emitter, kind: ScalarType, a: str, b: str) -> str:
     if e.lanes and kind.bits == 64:
         return _lane_by_lane(e, kind, "remainder", a, b)
     t = kind.llvm
+    if kind.bits == 32 and b in e.scalars:
+        rest = e.bin("sub", t, a, e.bin("mul", t, _by_scalar(e, kind, a, e.scalars[b]), b))
+        return e.inst(f"select i1 {_is(e, t, e.scalars[b], 0)}, {e.ty(t)} {constant(e, t, -1)}, {e.ty(t)} {rest}")
     zero, divisor = _divisor(e, kind, a, b)
     rest = e.bin("sub", t, a, e.bin("mul", t, _divide(e, kind, a, divisor), divisor))
     return e.select(zero, t, constant(e, t, -1), rest)
@@ -57,6 +62,30 @@ def _divide(e: Emitter, kind: ScalarType, a: str, b: str) -> str:
     if kind.bits == 32:
         return e.cast(f"fpto{sign}i", number, ratio, t)
     return e.cast("trunc", "i32", e.cast("fptosi", number, ratio, "i32"), t)
+
+
+def _by_scalar(e: Emitter, kind: ScalarType, a: str, b: str) -> str:
+    """a / b of 32 bits, where all lanes have one divisor: products with its reciprocal, of which one is made.
+
+    Half a unit farther from zero, a quotient is half of 1/b from any integer at least, and the product of doubles is
+    nearer to it than 2**32 / b * 2**-52. Where b is -1, the quotient is -a, also of the lowest integer.
+    """
+    t, whole, sign = kind.llvm, e.ty(kind.llvm), "s" if kind.is_signed else "u"
+    zero = _is(e, t, b, 0)
+    minus = _is(e, t, b, -1) if kind.is_signed else "false"
+    divisor = e.inst(f"select i1 {e.inst(f'or i1 {zero}, {minus}')}, {t} 1, {t} {b}")
+    reciprocal = e.inst(f"fdiv double 1.0, {e.inst(f'{sign}itofp {t} {divisor} to double')}")
+    number, half = e.cast(f"{sign}itofp", t, a, "double"), e.f64(0.5)
+    farther = e.bin("fadd", "double", number, e.intrinsic("copysign", "double", half, number) if kind.is_signed else half)
+    quotient = e.cast(f"fpto{sign}i", "double", e.bin("fmul", "double", farther, e.of_all("double", reciprocal)), t)
+    if kind.is_signed:
+        quotient = e.inst(f"select i1 {minus}, {whole} {e.bin('sub', t, constant(e, t, 0), a)}, {whole} {quotient}")
+    return e.inst(f"select i1 {zero}, {whole} {constant(e, t, -1)}, {whole} {quotient}")
+
+
+def _is(e: Emitter, t: str, scalar: str, value: int) -> str:
+    """i1: a scalar has a value."""
+    return e.inst(f"icmp eq {t} {scalar}, {value}")
 
 
 def _lane_by_lane(e: Emitter, kind: ScalarType, name: str, a: str, b: str) -> str:
