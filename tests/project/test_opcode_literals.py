@@ -35,7 +35,6 @@ ALLOWED = {
     "interpreter/translate.py": ("ret", "ends a body that has none"),
     "lower/values/approx.py": ("cos rcp rsqrt sqrt", "lowerings of several opcodes tell them apart"),
     "lower/values/float.py": ("fma mad", "lowerings of several opcodes tell them apart"),
-    "lower/functions/exits.py": ("and or", "conditions of several bounds"),
     "lower/functions/steps.py": ("lop3 prmt", "their lowerings look at immediate operands"),
     "lower/values/video.py": ("vadd vmax vmin vshr vsub", "lowerings of several opcodes tell them apart"),
 }

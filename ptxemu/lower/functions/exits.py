@@ -5,17 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ptxemu.analysis.comparisons import INVERSE, MIRRORED, ORDERS, compares_two, takes_both
 from ptxemu.analysis.linear import Linear
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block
 from ptxemu.ir.ops import Op, Operand, Reg
 from ptxemu.lower.core.context import Context
 
-ORDERS = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge", **{name: name for name in ("lt", "le", "gt", "ge")}}
-INVERSE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
-MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 COMPARED = (32, 64)  # bits
-BOTH = {True: "and", False: "or"}  # what has this value only if both operands have it
 
 
 def nobody_leaves(ctx: Context, linear: Linear, block: Block, masks: tuple[str, str]) -> tuple[Block, str] | None:
@@ -53,7 +50,7 @@ def compared(block: Block) -> set[Reg]:
         op = made.get(operand) if isinstance(operand := work.pop(), Reg) else None
         if op is not None and "cmp" in op.mods:
             found.update(source for source in op.srcs if isinstance(source, Reg))
-        elif op is not None and op.opcode in BOTH.values():
+        elif op is not None and (takes_both(op, True) or takes_both(op, False)):
             work += op.srcs
     return found
 
@@ -67,9 +64,9 @@ def _holds(ctx: Context, made: Mapping[Reg, Op], operand: Operand | None, wanted
     op = made.get(operand) if isinstance(operand, Reg) else None
     if op is None or op.guard is not None or any(op.negs):
         return None
-    if "cmp" in op.mods and len(op.srcs) == 2 and len(op.dsts) == 1:
+    if compares_two(op):
         return _in_all_lanes(ctx, op, wanted)
-    if op.opcode == BOTH[wanted]:
+    if takes_both(op, wanted):
         both = [_holds(ctx, made, source, wanted) for source in op.srcs]
         return None if None in both else ctx.scalar.bin("and", "i1", *map(str, both))
     return None

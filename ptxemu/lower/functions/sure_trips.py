@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ptxemu.analysis.comparisons import INVERSE, MIRRORED, ORDERS, compares_two, takes_both
 from ptxemu.analysis.shape import MAX_OFFSET, Shape
 from ptxemu.analysis.steady import Kept, Moved, Product, Steady, Sum, Value, Widened
 from ptxemu.ir.block_shape import LANES
@@ -25,7 +26,6 @@ from ptxemu.lower.core.access import extended, pattern_test
 from ptxemu.lower.core.context import ALL_ON, MASK, Context
 from ptxemu.lower.core.known import SureTrips
 from ptxemu.lower.core.segments import Group, Key, join
-from ptxemu.lower.functions.exits import BOTH, INVERSE, MIRRORED, ORDERS
 
 if TYPE_CHECKING:
     from ptxemu.lower.functions.function import FunctionBuilder
@@ -150,10 +150,10 @@ def _comparisons(ctx: Context, steady: Steady, made: Mapping[Reg, Op], operand: 
     op = made.get(operand) if isinstance(operand, Reg) else None
     if op is None or op.guard is not None or any(op.negs):
         return []
-    if "cmp" in op.mods and len(op.srcs) == 2 and len(op.dsts) == 1:
+    if compares_two(op):
         found = _comparison(ctx, steady, op, wanted)
         return [] if found is None else [found]
-    if op.opcode == BOTH[wanted]:
+    if takes_both(op, wanted):
         both = [_comparisons(ctx, steady, made, source, wanted) for source in op.srcs]
         return both[0] + both[1] if all(both) else []
     return []
