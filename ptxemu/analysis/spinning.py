@@ -5,6 +5,9 @@ awaited value: a flag polled with ``ld``, a lock taken with ``atom.cas`` or ``at
 own are not spin loops: an index that counts, a pointer that advances, a ``cas`` that is tried again with the value found.  Nor
 are loops with a barrier, which waits properly.
 
+An index counts if it does on every way around the loop.  A way that keeps it is none if it must leave the loop, as the branches
+along it have found (:mod:`ptxemu.analysis.comparisons`).
+
 Other warps must run while one spins, so such loops yield.  And other *lanes* must: lanes that have left the loop, or taken
 another branch, wait in the linearized code until the spinning lanes are out (:mod:`ptxemu.analysis.linear`).  If one of them
 may write what is awaited, the kernel needs the scheme in which lanes progress independently
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from ptxemu.analysis.comparisons import leads_out
 from ptxemu.analysis.linear import Linear, Structure
 from ptxemu.ir.convergence import meets_all
 from ptxemu.ir.dominators import Loop
@@ -124,6 +128,7 @@ class _Finder:
         self.structure = structure
         self.waiting = {block for block in structure.order if any(op.effects.waits == "cta" for op in block.ops)}
         self.reading = {block for block in structure.order if any(map(_reads_memory, block.ops))}
+        self.leading_out: dict[tuple[Block, Block, Block], bool] = {}  # by the header of the loop, and from where to where
 
     @lazy_property
     def home(self) -> dict[Reg, tuple[Block, Op | Phi]]:
@@ -208,8 +213,15 @@ class _Finder:
             seen.add(reg)
             block, item = self.home[reg]
             if isinstance(item, Phi) and block in loop.blocks:
-                work += item.args.values()
+                work += [arg for pred, arg in item.args.items() if not self._leads_out(loop, pred, block)]
         return False
+
+    def _leads_out(self, loop: Loop, pred: Block, block: Block) -> bool:
+        """Whether the way from one block to another is part of none around the loop, as the next branch leaves it then."""
+        edge = loop.header, pred, block
+        if edge not in self.leading_out:
+            self.leading_out[edge] = leads_out(self.home, loop, pred, block)
+        return self.leading_out[edge]
 
     def _repeats(self, loop: Loop, op: Op) -> bool:
         """The same access in every iteration, leaving memory unchanged when it fails."""

@@ -106,6 +106,30 @@ def test_lane_waits_for_the_other_branch() -> None:
     assert sorted(np.delete(out, 1)) == [1 + value for value in range(31)]
 
 
+MERGED = kernel(
+    """
+  ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, 0; setp.ge.u32 %p1, %r1, 32; @%p1 bra WRITE;
+WAIT:
+  mad.wide.u32 %rd2, %r2, 4, %rd1; ld.volatile.global.u32 %r3, [%rd2];
+  setp.eq.u32 %p1, %r3, 0; @%p1 bra SAME;
+  add.u32 %r2, %r2, 1; st.global.u32 [%rd2+64], %r3;
+SAME:
+  setp.lt.u32 %p1, %r2, 16; @%p1 bra WAIT;
+  ret;
+WRITE:
+  mad.wide.u32 %rd2, %r2, 4, %rd1; add.u32 %r2, %r2, 1; st.volatile.global.u32 [%rd2], %r2; nanosleep.u32 10;
+  setp.lt.u32 %p1, %r2, 16; @%p1 bra WRITE;
+  ret;"""
+)
+
+
+def test_flags_awaited_in_turn_by_one_loop() -> None:
+    """It counts only where a flag has come: the warp that sets them has its turn."""
+    out = np.zeros(32, np.uint32)
+    run(MERGED, 1, 64, out, timeout=TIMEOUT)
+    np.testing.assert_array_equal(out, np.tile(np.arange(1, 17), 2))
+
+
 def test_half_warps_apart() -> None:
     flag, out = np.zeros(1, np.uint32), np.zeros(32, np.uint32)
     launch("half_warps", 1, 32, flag, out)
