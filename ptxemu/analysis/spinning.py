@@ -24,7 +24,7 @@ from ptxemu.ir.convergence import meets_all
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Phi, reads, registers, writes
 from ptxemu.ir.operations import OPERATIONS
-from ptxemu.ir.ops import OWN_OR_CONSTANT, Imm, MemoryAccess, Op, Reg
+from ptxemu.ir.ops import OWN_OR_CONSTANT, STRONG, Imm, MemoryAccess, Op, Operand, Reg
 from ptxemu.isa.table import CLUSTER
 from ptxemu.process.lazy import lazy_property
 
@@ -121,6 +121,11 @@ def _reads_memory(op: Op) -> bool:
     return any(access.stated.reads and access.shared_with_others for access in op.accesses)
 
 
+def _looks_out(op: Op) -> bool:
+    """A load that is made for others to write meanwhile."""
+    return not STRONG.isdisjoint(op.mods.values()) and not any(access.stated.writes for access in op.accesses)
+
+
 class _Finder:
     """Follows values backwards within a loop, to the reads of memory that they come from."""
 
@@ -155,10 +160,11 @@ class _Finder:
     def _polled(self, loop: Loop, cond: Reg) -> set[str]:
         """The spaces of the locations that an exit polls; none if the loop reaches that exit by itself."""
         reached = self._slice(loop, [cond])
-        if any(self._counts(loop, phi) for phi in reached if isinstance(phi, Phi)):
+        polls = [op for op in reached if isinstance(op, Op) and _reads_memory(op)]
+        strong = any(map(_looks_out, polls))
+        if any(self._counts(loop, phi, strong) for phi in reached if isinstance(phi, Phi)):
             return set()
-        polls = (op for op in reached if isinstance(op, Op) and _reads_memory(op))
-        return {place for op in polls if self._repeats(loop, op) for place in _polled_places(op)}
+        return {place for op in polls if self._repeats(loop, op, strong) for place in _polled_places(op)}
 
     def _slice(self, loop: Loop, roots: list[Reg]) -> list[Op | Phi]:
         """What the registers are computed from inside the loop, up to reads of memory, which are the last included.
@@ -192,29 +198,59 @@ class _Finder:
         above = dominance.order[dominance.idom[dominance.number[block]]]
         return [above.cond] if above in loop.blocks and above.cond is not None else []
 
-    def _counts(self, loop: Loop, phi: Phi) -> bool:
+    def _counts(self, loop: Loop, phi: Phi, strong: bool) -> bool:
         """A value that every trip around the loop computes from itself, so that it cannot be kept or only read anew."""
-        if self.home[phi.dst][0] is not loop.header or self._may_keep(loop, phi):
+        if self.home[phi.dst][0] is not loop.header or self._may_keep(loop, phi, strong):
             return False
         latch = phi.args[loop.latches[0]]
         cycle = self._slice(loop, [latch]) if isinstance(latch, Reg) else []
         steps = (op for op in cycle if isinstance(op, Op) and "steps" in op.row.traits)
         return phi in cycle and any(phi in self._slice(loop, list(reads(op))) for op in steps)
 
-    def _may_keep(self, loop: Loop, phi: Phi) -> bool:
-        """Whether there is a way around the loop that leaves the value as it is, as to the inner of two loops in one."""
-        work, seen = [phi.args[loop.latches[0]]], set[Reg]()
+    def _may_keep(self, loop: Loop, phi: Phi, strong: bool) -> bool:
+        """Whether there is a way around the loop that leaves the value as it is, as to the inner of two loops in one.
+
+        If there are loads that look out for what others write (``strong``), selections choose ways, too.  They do not
+        otherwise: a merge of two lists selects which index it steps, but steps one of them."""
+        return phi.dst in self._chosen(loop, phi.args[loop.latches[0]], strong)
+
+    def _chosen(self, loop: Loop, value: Operand, strong: bool) -> set[Reg]:
+        """What a value may be, as the ways through a loop choose, and selections if ``strong``."""
+        found = set[Reg]()
+        work: list[Operand | None] = [value]
         while work:
             reg = work.pop()
-            if reg is phi.dst:
-                return True
-            if isinstance(reg, Imm) or reg in seen or reg not in self.home:
+            if not isinstance(reg, Reg) or reg in found:
                 continue
-            seen.add(reg)
-            block, item = self.home[reg]
-            if isinstance(item, Phi) and block in loop.blocks:
+            found.add(reg)
+            block, item = self.home.get(reg, (None, None))
+            if block is None or block not in loop.blocks:
+                continue
+            if isinstance(item, Phi):
                 work += [arg for pred, arg in item.args.items() if not self._leads_out(loop, pred, block)]
-        return False
+            elif isinstance(item, Op) and strong:
+                work += self._selected(loop, item, reg)
+        return found
+
+    def _selected(self, loop: Loop, op: Op, result: Reg) -> list[Operand | None]:
+        """The values that an op may leave as they are: the old one, one of two, or one to which it may add nothing."""
+        kept: list[Operand | None] = [old for dst, old in zip(op.dsts, op.old) if dst is result]
+        if "selects" in op.row.traits:
+            kept += [op["a"], op["b"]]
+        elif "steps" in op.row.traits:
+            sides = [(name, other) for name, other in ("ab", "ba") if f"base:{name}" in op.row.traits]
+            kept += [op[name] for name, other in sides if self._may_be_zero(loop, op[other])]
+        return kept
+
+    def _may_be_zero(self, loop: Loop, value: Operand) -> bool:
+        """Whether a value is chosen in a loop, with zero for a choice."""
+        block, item = self.home.get(value, (None, None)) if isinstance(value, Reg) else (None, None)
+        choices: list[Operand] = []
+        if isinstance(item, Phi) and block in loop.blocks and block is not loop.header:
+            choices += item.args.values()
+        elif isinstance(item, Op) and "selects" in item.row.traits:
+            choices += [item["a"], item["b"]]
+        return any(isinstance(choice, Imm) and choice.bits == 0 for choice in choices)
 
     def _leads_out(self, loop: Loop, pred: Block, block: Block) -> bool:
         """Whether the way from one block to another is part of none around the loop, as the next branch leaves it then."""
@@ -223,7 +259,7 @@ class _Finder:
             self.leading_out[edge] = leads_out(self.home, loop, pred, block)
         return self.leading_out[edge]
 
-    def _repeats(self, loop: Loop, op: Op) -> bool:
+    def _repeats(self, loop: Loop, op: Op, strong: bool) -> bool:
         """The same access in every iteration, leaving memory unchanged when it fails."""
         watched = [reg for access in op.accesses for reg in registers(access.address)]
         if op.call is not None:
@@ -235,7 +271,7 @@ class _Finder:
             if operation == "cas":
                 watched += registers(op["b"])
         carried = [item for item in self._deep_slice(loop, watched) if isinstance(item, Phi)]
-        return all(self.home[phi.dst][0] is not loop.header or self._may_keep(loop, phi) for phi in carried)
+        return all(self.home[phi.dst][0] is not loop.header or self._may_keep(loop, phi, strong) for phi in carried)
 
     def _deep_slice(self, loop: Loop, roots: list[Reg]) -> list[Op | Phi]:
         """As :meth:`_slice`, and on through addresses of reads."""

@@ -106,28 +106,34 @@ def test_lane_waits_for_the_other_branch() -> None:
     assert sorted(np.delete(out, 1)) == [1 + value for value in range(31)]
 
 
-MERGED = kernel(
-    """
+MERGED = """
   ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, 0; setp.ge.u32 %p1, %r1, 32; @%p1 bra WRITE;
 WAIT:
-  mad.wide.u32 %rd2, %r2, 4, %rd1; ld.volatile.global.u32 %r3, [%rd2];
-  setp.eq.u32 %p1, %r3, 0; @%p1 bra SAME;
-  add.u32 %r2, %r2, 1; st.global.u32 [%rd2+64], %r3;
-SAME:
+  mad.wide.u32 %rd2, %r2, 4, %rd1; ld.volatile.global.u32 %r3, [%rd2]; setp.ne.u32 %p1, %r3, 0;
+  STEP
   setp.lt.u32 %p1, %r2, 16; @%p1 bra WAIT;
+  st.global.u32 [%rd1+64], %r3;
   ret;
 WRITE:
   mad.wide.u32 %rd2, %r2, 4, %rd1; add.u32 %r2, %r2, 1; st.volatile.global.u32 [%rd2], %r2; nanosleep.u32 10;
   setp.lt.u32 %p1, %r2, 16; @%p1 bra WRITE;
   ret;"""
-)
+STEPS = {
+    "branch": "@!%p1 bra SAME; add.u32 %r2, %r2, 1; SAME:",
+    "guard": "@%p1 add.u32 %r2, %r2, 1;",
+    "selection": "add.u32 %r4, %r2, 1; selp.u32 %r2, %r4, %r2, %p1;",
+    "summand": "selp.u32 %r4, 1, 0, %p1; add.u32 %r2, %r4, %r2;",
+    "subtrahend": "selp.s32 %r4, -1, 0, %p1; sub.u32 %r2, %r2, %r4;",
+    "chosen summand": "mov.u32 %r4, 0; @!%p1 bra SAME; mov.u32 %r4, 1; SAME: add.u32 %r2, %r2, %r4;",
+}
 
 
-def test_flags_awaited_in_turn_by_one_loop() -> None:
+@pytest.mark.parametrize("step", STEPS)
+def test_flags_awaited_in_turn_by_one_loop(step: str) -> None:
     """It counts only where a flag has come: the warp that sets them has its turn."""
-    out = np.zeros(32, np.uint32)
-    run(MERGED, 1, 64, out, timeout=TIMEOUT)
-    np.testing.assert_array_equal(out, np.tile(np.arange(1, 17), 2))
+    out = np.zeros(17, np.uint32)
+    run(kernel(MERGED.replace("STEP", STEPS[step])), 1, 64, out, timeout=TIMEOUT)
+    assert list(out) == [*range(1, 17), 16]
 
 
 def test_half_warps_apart() -> None:
