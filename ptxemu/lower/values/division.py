@@ -28,7 +28,7 @@ def remainder(e: Emitter, kind: ScalarType, a: str, b: str) -> str:
     t = kind.llvm
     if kind.bits == 32 and b in e.scalars:
         rest = e.bin("sub", t, a, e.bin("mul", t, _by_scalar(e, kind, a, e.scalars[b]), b))
-        return e.inst(f"select i1 {_is(e, t, e.scalars[b], 0)}, {e.ty(t)} {constant(e, t, -1)}, {e.ty(t)} {rest}")
+        return e.bin("or", t, rest, _ones_if(e, t, _is(e, t, e.scalars[b], 0)))
     zero, divisor = _divisor(e, kind, a, b)
     rest = e.bin("sub", t, a, e.bin("mul", t, _divide(e, kind, a, divisor), divisor))
     return e.select(zero, t, constant(e, t, -1), rest)
@@ -70,7 +70,7 @@ def _by_scalar(e: Emitter, kind: ScalarType, a: str, b: str) -> str:
     Half a unit farther from zero, a quotient is half of 1/b from any integer at least, and the product of doubles is
     nearer to it than 2**32 / b * 2**-52. Where b is -1, the quotient is -a, also of the lowest integer.
     """
-    t, whole, sign = kind.llvm, e.ty(kind.llvm), "s" if kind.is_signed else "u"
+    t, sign = kind.llvm, "s" if kind.is_signed else "u"
     zero = _is(e, t, b, 0)
     minus = _is(e, t, b, -1) if kind.is_signed else "false"
     divisor = e.inst(f"select i1 {e.inst(f'or i1 {zero}, {minus}')}, {t} 1, {t} {b}")
@@ -78,9 +78,15 @@ def _by_scalar(e: Emitter, kind: ScalarType, a: str, b: str) -> str:
     number, half = e.cast(f"{sign}itofp", t, a, "double"), e.f64(0.5)
     farther = e.bin("fadd", "double", number, e.intrinsic("copysign", "double", half, number) if kind.is_signed else half)
     quotient = e.cast(f"fpto{sign}i", "double", e.bin("fmul", "double", farther, e.of_all("double", reciprocal)), t)
-    if kind.is_signed:
-        quotient = e.inst(f"select i1 {minus}, {whole} {e.bin('sub', t, constant(e, t, 0), a)}, {whole} {quotient}")
-    return e.inst(f"select i1 {zero}, {whole} {constant(e, t, -1)}, {whole} {quotient}")
+    if kind.is_signed:  # a / 1 becomes -a
+        negative = _ones_if(e, t, minus)
+        quotient = e.bin("sub", t, e.bin("xor", t, quotient, negative), negative)
+    return e.bin("or", t, quotient, _ones_if(e, t, zero))
+
+
+def _ones_if(e: Emitter, t: str, flag: str) -> str:
+    """All ones in every lane if a scalar i1 is set, else zeros: LLVM makes branches of vectors that one i1 chooses."""
+    return e.of_all(t, e.inst(f"sext i1 {flag} to {t}"))
 
 
 def _is(e: Emitter, t: str, scalar: str, value: int) -> str:
