@@ -117,10 +117,10 @@ static bool is_full(const uint32_t *block) {
 uint32_t pe_variant_number(const uint32_t *block) { return kind_of(block) + (is_full(block) ? PE_KINDS : 0); }
 
 const char *pe_variant_of(const uint32_t *block) {
-  static const char *const names[PE_VARIANTS] = {
-    "warp",       "row",       "x1",         "x2",        "x4",      "x8",      "x16",     "any",
-    "spread row", "spread x4", "spread x8",  "spread x16", "full warp", "full row", "full x1", "full x2",
-    "full x4",    "full x8",   "full x16",   "full any"};
+  static const char *const names[PE_VARIANTS] = {"warp",      "row",        "x1",        "x2",         "x4",
+                                                 "x8",        "x16",        "any",       "spread row", "spread x4",
+                                                 "spread x8", "spread x16", "full warp", "full row",   "full x1",
+                                                 "full x2",   "full x4",    "full x8",   "full x16",   "full any"};
   return names[pe_variant_number(block)];
 }
 
