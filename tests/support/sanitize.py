@@ -35,7 +35,7 @@ SUITES = (
     "test_linked_code", "test_entries", "test_start", "test_surface", "test_texture", "test_typed_atomic",
     "test_atomic", "test_at_once", "test_gathers", "test_grouped", "test_halves",
     "test_masked_stores", "test_partial_rows", "test_pairs", "test_runs", "test_shared_", "test_arms", "test_lane_walks",
-    "test_windows", "test_twins", "test_lane_reach", "test_matrix", "test_tensor_cores", "test_hopper",
+    "test_windows", "test_borders", "test_spread", "test_twins", "test_lane_reach", "test_matrix", "test_tensor_cores", "test_hopper",
     "test_wgmma", "test_tcgen05", "test_scaled", "test_mbarrier",
     "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap", "test_cross", "test_sass_memory",
     "test_sass_rules", "test_sass_surfaces", "test_visa_atomic", "test_visa_surfaces", "test_ctm_memory", "test_hostile",
