@@ -3,9 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 #include "launch.h"
 #include "arena.h"
 #include "exclusive.h"
@@ -29,7 +26,6 @@
 #define MAX_ROW 256
 #define SHARED_ABREAST (48u << 10) /* bytes of shared memory of CTAs abreast, at most */
 #define LOCAL_ABREAST (1u << 20)   /* and of local memory, so that no launch needs much more than one CTA at a time would */
-#define LOOK_OUT_NANOSECONDS 50000 /* about as long as it takes to sleep and to be woken */
 #define COOPERATIVE_WARPS 16384    /* each has a stack, and a process cannot have many mappings */
 
 static uint64_t ctas_of(const pe_config *config) { return (uint64_t)config->grid[0] * config->grid[1] * config->grid[2]; }
@@ -305,18 +301,10 @@ int pe_launch_is_brief(const pe_config *config) {
   return config->brief && !waits && (all <= PE_MAX_WARPS || pe_product(all, config->brief) <= BRIEF_INSTRUCTIONS);
 }
 
-static void breathe(void) {
-#if defined(__x86_64__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
 /* There is nothing left to begin, and so the others are at their last CTAs: they end soon, unless they wait for a processor. */
 static void look_out(const pe_launch *launch) {
-  uint64_t end = pe_nanoseconds(CLOCK_MONOTONIC) + LOOK_OUT_NANOSECONDS;
-  while (!launch->ended && pe_nanoseconds(CLOCK_MONOTONIC) < end) breathe();
+  uint64_t end = pe_nanoseconds(CLOCK_MONOTONIC) + PE_LOOK_OUT_NANOSECONDS;
+  while (!launch->ended && pe_nanoseconds(CLOCK_MONOTONIC) < end) pe_breathe();
 }
 
 /* Whether the thread that starts a launch may run a part of it. */

@@ -53,6 +53,13 @@ static pe_worker *succeed(pe_worker *worker) {
   return pe_self = successor;
 }
 
+/* Launches follow each other as a rule: an idle thread looks out for the next one itself for a moment. */
+static void look_out(const pe_worker *worker) {
+  if (pe_cpu_count() == 1) return;
+  uint64_t end = pe_nanoseconds(CLOCK_MONOTONIC) + PE_LOOK_OUT_NANOSECONDS;
+  while (!atomic_load_explicit(&worker->called, memory_order_relaxed) && pe_nanoseconds(CLOCK_MONOTONIC) < end) pe_breathe();
+}
+
 static void serve(pe_worker *worker) {
   pe_lock();
   for (;;) {
@@ -67,7 +74,11 @@ static void serve(pe_worker *worker) {
     worker->launch = NULL;
     busy--;
     if (--launch->running == 0) finish(launch);
+    atomic_store(&worker->called, false);
     put(&idle, worker);
+    pe_unlock();
+    look_out(worker);
+    pe_lock();
   }
 }
 
@@ -131,6 +142,7 @@ uint32_t pe_pool_assign(pe_launch *launch) {
     if (!worker) break;
     give(launch, worker, taken);
     put(&launch->called, worker);
+    atomic_store(&worker->called, true);
     pthread_cond_signal(&worker->wake);
   }
   return launch->running = launch->workers = taken;

@@ -2,6 +2,7 @@
 #ifndef PTXEMU_WORKER_H
 #define PTXEMU_WORKER_H
 #include <pthread.h>
+#include <stdatomic.h>
 #include "cta.h"
 #include "supply.h"
 
@@ -17,6 +18,7 @@ struct pe_worker {
   uint32_t index;         /* in the launch */
   pe_worker *next;        /* idle, spare, or called to the same launch */
   pe_worker *successor;   /* which the thread is to be from now on */
+  atomic_bool called;     /* to a launch: for who looks without the lock */
   bool is_guest;          /* the thread is the program's */
   bool has_moved;         /* from a thread that has begun: the fiber has more to do */
   pe_warp_state *running; /* the warp on a fiber now, NULL while the scheduler runs; read by the signal handler */
