@@ -34,15 +34,22 @@ void pe_correct(uint64_t *values, const pe_corrections *corrections, uint64_t fa
     values[i] += step * (corrections->lacking >> i & 1) - step * (corrections->beyond >> i & 1);
 }
 
-#define LANE_ACCESSES(size, type, READ, WRITE)                                                                    \
-  UNWATCHED void pe_gather_##size(const uint64_t *addresses, uint64_t plus, uint32_t mask, void *values) {        \
-    type *slots = values;                                                                                         \
-    for (uint32_t i = 0; i < PE_WARP_LANES; i++) slots[i] = (type){0};                                            \
-    PE_FOR_LANES(i, mask) slots[i] = READ((const type *)(uintptr_t)(addresses[i] + plus));                        \
-  }                                                                                                               \
-  UNWATCHED void pe_scatter_##size(const uint64_t *addresses, uint64_t plus, uint32_t mask, const void *values) { \
-    const type *slots = values;                                                                                   \
-    PE_FOR_LANES(i, mask) WRITE((type *)(uintptr_t)(addresses[i] + plus), slots[i]);                              \
+#define EVERY_LANE _Pragma("GCC unroll 32")
+
+/* All lanes are on as a rule; with one of them after another in the code, none waits for the mask. */
+#define LANE_ACCESSES(size, type, READ, WRITE)                                                                           \
+  UNWATCHED void pe_gather_##size(const uint64_t *addresses, uint64_t plus, uint32_t mask, void *values) {               \
+    type *slots = values;                                                                                                \
+    for (uint32_t i = 0; i < PE_WARP_LANES; i++) slots[i] = (type){0};                                                   \
+    PE_FOR_LANES(i, mask) slots[i] = READ((const type *)(uintptr_t)(addresses[i] + plus));                               \
+  }                                                                                                                      \
+  UNWATCHED void pe_scatter_##size(const uint64_t *addresses, uint64_t plus, uint32_t mask, const void *values) {        \
+    const type *slots = values;                                                                                          \
+    if (mask == UINT32_MAX) {                                                                                            \
+      EVERY_LANE for (uint32_t i = 0; i < PE_WARP_LANES; i++) WRITE((type *)(uintptr_t)(addresses[i] + plus), slots[i]); \
+      return;                                                                                                            \
+    }                                                                                                                    \
+    PE_FOR_LANES(i, mask) WRITE((type *)(uintptr_t)(addresses[i] + plus), slots[i]);                                     \
   }
 
 #define PLAIN_READ(at) (*(at))
