@@ -1,7 +1,8 @@
 """Gathers and scatters.
 
 Instructions are used only where the CPU makes them cheap to compile and run: those of AVX-512, and those of AVX2 that load from
-places near each other.  Elsewhere the runtime goes over the active lanes (csrc/memory/lanes.c).
+places near each other.  Elsewhere code goes over all lanes (:mod:`ptxemu.lower.core.each_lane`), or, where an access is rare or
+few are on, the runtime over these (csrc/memory/lanes.c).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ptxemu.ir.block_shape import LANES
+from ptxemu.lower.core import each_lane
 from ptxemu.lower.core.context import MASK, WORD, Context
 from ptxemu.lower.core.literals import offsets_literal
 
@@ -25,10 +27,11 @@ def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, s
     of whole addresses. ``rare`` keeps the code out of line whatever the CPU.
     """
     near, size = start != "0", int(bits[1:])
-    if not (rare or ctx.target.gathers(size) or near) and size in WORDS:
-        return _loaded(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), mask)
-    if rare or not (ctx.target.gathers_near(size) if near else ctx.target.gathers(size)):
+    fast = ctx.target.gathers_near(size) if near else ctx.target.gathers(size)
+    if rare or not (fast or size in WORDS):
         return gather_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), mask)
+    if not fast:
+        return each_lane.load(ctx, bits, addresses, sum_of(ctx, start, offset), mask, near=near)
     if not near:
         return _gathered(ctx, bits, LANES, _pointers(ctx, addresses, offset), mask)
     return gather_near(ctx, bits, _pointer(ctx, sum_of(ctx, start, offset)), _narrow(ctx, addresses), mask)
@@ -38,7 +41,7 @@ def gather_unaligned(ctx: Context, bits: str, addresses: str, mask: str) -> str:
     """One integer of every active lane from host addresses, whatever their alignment; zero in the other lanes, of which there are
     none on targets that do not gather elements of that size."""
     if not ctx.target.gathers(int(bits[1:])):
-        return _loaded(ctx, bits, ctx.in_memory("i64", addresses), "0", mask)
+        return each_lane.load(ctx, bits, addresses, "0", mask)
     return _gathered(ctx, bits, LANES, _pointers(ctx, addresses, 0), mask, align=1)
 
 
@@ -175,6 +178,8 @@ def scatter(
     """Store one element of every active lane, in ascending lane order; the places are those of :func:`gather`."""
     if start != "0" and not rare and int(bits[1:]) in (32, 64):
         scatter_near(ctx, bits, sum_of(ctx, start, offset), _narrow(ctx, addresses), value, mask)
+    elif not rare and ctx.target.avx512 and int(bits[1:]) in (8, 16):
+        each_lane.store(ctx, bits, addresses, sum_of(ctx, start, offset), value, mask, near=start != "0")
     elif rare or not ctx.target.gathers(int(bits[1:])):
         scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), value, mask)
     else:
@@ -243,41 +248,6 @@ def beyond(ctx: Context, kind: str, offsets: str, limit: str, shift: int) -> str
     if shift:
         offsets = ctx.vector.intrinsic("fshr", kind, offsets, offsets, ctx.vector.int(int(kind[1:]), shift))
     return ctx.inst(f"bitcast {MASK} {ctx.vector.icmp('uge', kind, offsets, ctx.splat(kind, limit))} to i{LANES}")
-
-
-def _loaded(ctx: Context, bits: str, addresses: str, plus: str, mask: str) -> str:
-    """The same as :func:`gather_stored`, by code of the target: all lanes are on as a rule, which may load from any place, and a
-    vector that is stored whole is there to be loaded."""
-    whole = f"<{LANES} x {bits}>"
-    out, helper = ctx.temporary(whole), _load_helper(ctx, bits)
-    ctx.stmt(f"call void @{helper}(ptr {addresses}, i64 {plus}, i{LANES} {ctx.bits_of(mask)}, ptr {out})")
-    return ctx.inst(f"load {whole}, ptr {out}, align 64")
-
-
-def _load_helper(ctx: Context, bits: str) -> str:
-    """Define ``void f(addresses, plus, mask, out)`` for :func:`_loaded`."""
-    name, some = f"lanes.gather.{bits[1:]}", f"pe_gather_{bits[1:]}"
-    if name not in ctx.helpers:
-        parameters = f"ptr %addresses, i64 %plus, i{LANES} %mask, ptr %out"
-        ctx.declare(some, f"declare void @{some}(ptr, i64, i{LANES}, ptr)")
-        whole, lines, value = f"<{LANES} x {bits}>", [], "poison"
-        for lane in range(LANES):
-            lines += [
-                f"  %from.{lane} = getelementptr i64, ptr %addresses, i64 {lane}",
-                f"  %address.{lane} = load i64, ptr %from.{lane}, align 8",
-                f"  %sum.{lane} = add i64 %address.{lane}, %plus",
-                f"  %place.{lane} = inttoptr i64 %sum.{lane} to ptr",
-                f"  %word.{lane} = load {bits}, ptr %place.{lane}, align 1",
-                f"  %value.{lane} = insertelement {whole} {value}, {bits} %word.{lane}, i64 {lane}",
-            ]
-            value = f"%value.{lane}"
-        ctx.helpers[name] = "\n".join([
-            f"define internal void @{name}({parameters}) noinline nounwind {{",
-            f"  %full = icmp eq i{LANES} %mask, -1", "  br i1 %full, label %all, label %some", "all:", *lines,
-            f"  store {whole} {value}, ptr %out, align 64", "  ret void",
-            f"some:\n  call void @{some}({parameters})", "  ret void", "}",
-        ])  # fmt: skip
-    return name
 
 
 def _test_helper(ctx: Context, shift: int) -> str:
