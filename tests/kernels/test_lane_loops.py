@@ -38,9 +38,10 @@ def launch(program: str, **options: object) -> np.ndarray:
 
 
 def gathers(program: str, observed: Observed = "") -> int:
-    """Gathers in the code for a CPU that has them."""
+    """Gathers in the code for a CPU that has them, by halves of a warp."""
     options = compile.Options(cpu="x86-64-v4", observed=observed)
-    return str(compile.emit(compile.front(program), "k", options, "llvm")).count("call <32 x i32> @llvm.masked.gather")
+    code = str(compile.emit(compile.front(program), "k", options, "llvm"))
+    return code.count("call <16 x i32> @llvm.masked.gather") // 2
 
 
 SUM = "add.u32 %r3, %r3, %r4;"

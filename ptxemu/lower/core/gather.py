@@ -33,7 +33,10 @@ def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, s
     if not fast:
         return each_lane.load(ctx, bits, addresses, sum_of(ctx, start, offset), mask, near=near)
     if not near:
-        return _gathered(ctx, bits, LANES, _pointers(ctx, addresses, offset), mask)
+        pointers = _pointers(ctx, addresses, offset)
+        return _in_halves(
+            ctx, bits, mask, lambda lanes, on: _gathered(ctx, bits, len(lanes), _part(ctx, "ptr", pointers, lanes), on)
+        )
     return gather_near(ctx, bits, _pointer(ctx, sum_of(ctx, start, offset)), _narrow(ctx, addresses), mask)
 
 
@@ -48,9 +51,17 @@ def gather_unaligned(ctx: Context, bits: str, addresses: str, mask: str) -> str:
 def gather_near(ctx: Context, bits: str, pointer: str, offsets: str, mask: str) -> str:
     """One integer of every active lane, at offsets, a vector of i32, from a host pointer; zero in the other lanes."""
 
+    def load(lanes: range, on: str) -> str:
+        return _gathered_near(ctx, bits, len(lanes), pointer, _part(ctx, "i32", offsets, lanes), on)
+
+    return _in_halves(ctx, bits, mask, load)
+
+
+def _in_halves(ctx: Context, bits: str, mask: str, gathered: Callable[[range, str], str]) -> str:
+    """What is gathered for some lanes and their mask, for all lanes."""
+
     def load(lanes: range) -> list[str]:
-        index, on = _part(ctx, "i32", offsets, lanes), _part(ctx, "i1", mask, lanes)
-        found, few = _gathered_near(ctx, bits, len(lanes), pointer, index, on), f"<{len(lanes)} x {bits}>"
+        found, few = gathered(lanes, _part(ctx, "i1", mask, lanes)), f"<{len(lanes)} x {bits}>"
         return [found if len(lanes) == HALF else _shuffled(ctx, few, found, "zeroinitializer", range(HALF))]
 
     kind = f"<{HALF} x {bits}>"
@@ -183,7 +194,7 @@ def scatter(
     elif rare or not ctx.target.gathers(int(bits[1:])):
         scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), value, mask)
     else:
-        _scattered(ctx, bits, LANES, _pointers(ctx, addresses, offset), value, mask)
+        _scatter_halves(ctx, bits, _pointers(ctx, addresses, offset), value, mask)
 
 
 def scatter_near(ctx: Context, bits: str, start: str, offsets: str, value: str, mask: str) -> None:
@@ -199,6 +210,15 @@ def scatter_near(ctx: Context, bits: str, start: str, offsets: str, value: str, 
         index = _part(ctx, "i32", offsets, lanes)
         places = ctx.inst(f"getelementptr i8, ptr {pointer}, <{len(lanes)} x i32> {index}")
         _scattered(ctx, bits, len(lanes), places, _part(ctx, bits, value, lanes), _part(ctx, "i1", mask, lanes))
+        return []
+
+    _by_halves(ctx, bits, mask, store, [])
+
+
+def _scatter_halves(ctx: Context, bits: str, pointers: str, value: str, mask: str) -> None:
+    def store(lanes: range) -> list[str]:
+        parts = (_part(ctx, kind, whole, lanes) for kind, whole in (("ptr", pointers), (bits, value), ("i1", mask)))
+        _scattered(ctx, bits, len(lanes), *parts)
         return []
 
     _by_halves(ctx, bits, mask, store, [])
