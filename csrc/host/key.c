@@ -104,17 +104,21 @@ static uint32_t spread_kind_of(const uint32_t *block) {
 }
 
 static uint32_t kind_of(const uint32_t *block) {
-  uint32_t x = block[0], y = block[1], z = block[2], narrow = narrow_of(x, block);
+  uint32_t x = block[0], y = block[1], z = block[2];
   if (x <= LANES && y == 1 && z == 1) return WARP;
   if ((y == 1 && z == 1) || x % LANES == 0) return ROW;
+  uint32_t narrow = narrow_of(x, block);
   return narrow == ANY ? spread_kind_of(block) : FIRST_NARROW + narrow;
 }
 
-static bool is_full(const uint32_t *block) {
-  return kind_of(block) <= ANY && (uint64_t)block[0] * block[1] * block[2] % LANES == 0;
+static bool is_full(uint32_t kind, const uint32_t *block) {
+  return kind < PE_FULL_KINDS && (uint64_t)block[0] * block[1] * block[2] % LANES == 0;
 }
 
-uint32_t pe_variant_number(const uint32_t *block) { return kind_of(block) + (is_full(block) ? PE_KINDS : 0); }
+uint32_t pe_variant_number(const uint32_t *block) {
+  uint32_t kind = kind_of(block);
+  return kind + (is_full(kind, block) ? PE_KINDS : 0);
+}
 
 const char *pe_variant_of(const uint32_t *block) {
   static const char *const names[PE_VARIANTS] = {"warp",      "row",        "x1",        "x2",         "x4",
@@ -128,6 +132,7 @@ void pe_code_block(const uint32_t *grid, const uint32_t *block, uint32_t *found)
   static const uint32_t partial[PE_KINDS][3] = {{LANES - 1, 1, 1}, {LANES + 1, 1, 1}, {1, LANES + 1, 1},  {2, LANES + 1, 1},
                                                 {4, LANES + 1, 1}, {8, LANES + 1, 1}, {16, LANES + 1, 1}, {3, 3, 3},
                                                 {LANES + 1, 2, 1}, {3, 2, 1},         {5, 2, 1},          {9, 2, 1}};
-  bool serves = grid[0] < PE_FEW_BLOCKS || !is_full(block);
-  memcpy(found, serves ? block : partial[kind_of(block)], 3 * sizeof *found);
+  uint32_t kind = kind_of(block);
+  bool serves = grid[0] < PE_FEW_BLOCKS || !is_full(kind, block);
+  memcpy(found, serves ? block : partial[kind], 3 * sizeof *found);
 }

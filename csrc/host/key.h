@@ -29,7 +29,8 @@ enum {
 
 /* The kind of block shapes that a block belongs to, for which a kernel has code of its own, and its name: "warp" (a warp, which is a
  * row of threads), "row" (a warp lies in one row), "x1" to "x16" (rows of so many lanes), or "any"; with "full " before it where all
- * warps have all their lanes. "spread row" and "spread x4" to "spread x16" are these if threads are spread (spread.h), else "any". Code for full warps is for grids with less than PE_FEW_BLOCKS blocks along x. */
+ * warps have all their lanes. "spread row" and "spread x4" to "spread x16" are these if threads are spread (spread.h), else "any".
+ * Code for full warps is for grids with less than PE_FEW_BLOCKS blocks along x. */
 uint32_t pe_variant_number(const uint32_t *block);
 const char *pe_variant_of(const uint32_t *block);
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ptxemu.ir.convergence import is_plain_barrier
 from ptxemu.ir.graph import Graph
-from ptxemu.ir.ops import STRONG, Imm, Op, Operand, SReg, items_of
+from ptxemu.ir.ops import STRONG, Op, Operand, SReg, items_of
 
 PLACES = {"tid", "ntid", "ctaid", "nctaid"}
 """Special registers that tell nothing of warps."""
@@ -24,7 +25,7 @@ def _is_of_one_thread(op: Op) -> bool:
     """Whether an op is the same for a thread whoever is in its warp."""
     effects = op.effects
     if effects.waits:
-        return effects.waits == "cta" and not op.dsts and isinstance(op["a"], Imm) and op["b"] is None
+        return is_plain_barrier(op)
     if effects.meets or effects.arrives or effects.asks or effects.calls or not OF_WARPS.isdisjoint(op.row.flags):
         return False
     if op.call is not None or any(_tells_warps(source) for source in op.srcs):

@@ -20,6 +20,11 @@ def is_grid_barrier(op: Op) -> bool:
     return isinstance(callee, Function) and callee.name.startswith("cudaCGSynchronize")
 
 
+def is_plain_barrier(op: Op) -> bool:
+    """A barrier of all threads of the CTA that gives no result, with a number that is known."""
+    return op.effects.waits == "cta" and not op.dsts and isinstance(op["a"], Imm) and op["b"] is None
+
+
 def membermask(op: Op) -> Operand | None:
     """Which lanes meet, if the instruction says: else all that have not exited."""
     members: Operand | None = op.get("membermask")

@@ -194,7 +194,8 @@ def scatter(
     elif rare or not ctx.target.gathers(int(bits[1:])):
         scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), sum_of(ctx, start, offset), value, mask)
     else:
-        _scatter_halves(ctx, bits, _pointers(ctx, addresses, offset), value, mask)
+        pointers = _pointers(ctx, addresses, offset)
+        _scatter_in_halves(ctx, bits, value, mask, lambda lanes: _part(ctx, "ptr", pointers, lanes))
 
 
 def scatter_near(ctx: Context, bits: str, start: str, offsets: str, value: str, mask: str) -> None:
@@ -206,19 +207,17 @@ def scatter_near(ctx: Context, bits: str, start: str, offsets: str, value: str, 
         return
     pointer = _pointer(ctx, start)
 
+    def pointers(lanes: range) -> str:
+        return ctx.inst(f"getelementptr i8, ptr {pointer}, <{len(lanes)} x i32> {_part(ctx, 'i32', offsets, lanes)}")
+
+    _scatter_in_halves(ctx, bits, value, mask, pointers)
+
+
+def _scatter_in_halves(ctx: Context, bits: str, value: str, mask: str, places: Callable[[range], str]) -> None:
+    """``places``: the pointers of some lanes."""
+
     def store(lanes: range) -> list[str]:
-        index = _part(ctx, "i32", offsets, lanes)
-        places = ctx.inst(f"getelementptr i8, ptr {pointer}, <{len(lanes)} x i32> {index}")
-        _scattered(ctx, bits, len(lanes), places, _part(ctx, bits, value, lanes), _part(ctx, "i1", mask, lanes))
-        return []
-
-    _by_halves(ctx, bits, mask, store, [])
-
-
-def _scatter_halves(ctx: Context, bits: str, pointers: str, value: str, mask: str) -> None:
-    def store(lanes: range) -> list[str]:
-        parts = (_part(ctx, kind, whole, lanes) for kind, whole in (("ptr", pointers), (bits, value), ("i1", mask)))
-        _scattered(ctx, bits, len(lanes), *parts)
+        _scattered(ctx, bits, len(lanes), places(lanes), _part(ctx, bits, value, lanes), _part(ctx, "i1", mask, lanes))
         return []
 
     _by_halves(ctx, bits, mask, store, [])

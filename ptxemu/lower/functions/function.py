@@ -199,6 +199,8 @@ class FunctionBuilder:
     def _terminal_reads(self, block: Block) -> set[Reg]:
         """Registers made in versioned segments that the block's end reads, or asks about."""
         made = {dst for segment in self.segments[block] if segment.versioned for op in segment.ops for dst in op.dsts}
+        if not made:
+            return set()
         return {reg for reg in (block.cond, *given(block), *exits.compared(block)) if reg in made and reg is not None}
 
     def _make_slots(self) -> None:

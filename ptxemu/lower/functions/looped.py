@@ -24,7 +24,7 @@ from ptxemu.analysis.strides import bases_of, strided
 from ptxemu.analysis.survivors import Point, Survivor, Survivors
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES, ONE_WARP, kind_of
-from ptxemu.ir.convergence import is_grid_barrier
+from ptxemu.ir.convergence import is_grid_barrier, is_plain_barrier
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph
 from ptxemu.ir.observed import tells_order
@@ -103,9 +103,8 @@ def _may_wait(op: Op) -> bool:
 
 
 def is_jump(op: Op) -> bool:
-    """A barrier of the whole CTA that gives no result, with a number that is known."""
-    number = op["a"] if op.effects.waits == "cta" and not op.dsts else None
-    return isinstance(number, Imm) and number.bits < NUMBERS and op["b"] is None
+    """A barrier of the whole CTA, behind which all that are to come have had their turn."""
+    return is_plain_barrier(op) and op["a"].bits < NUMBERS
 
 
 class LoopedContext(Context):

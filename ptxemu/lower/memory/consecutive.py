@@ -167,11 +167,16 @@ def _load(ctx: Context, bits: str, place: _Place, volatile: str, mask: str) -> s
     whole = f"<{width} x {bits}>"
     if not mask:
         return ctx.inst(f"load {volatile}{whole}, ptr {place.pointer}, align {align}")
-    name = f"llvm.masked.load.v{width}{bits}.p0"
-    ctx.declare(name, f"declare {whole} @{name}(ptr, <{width} x i1>, {whole})")
     if ctx.target.overlooks_masked:
         ask(ctx, place.pointer, range(0, width * align, LINE))
-    arguments = f"ptr align {align} {place.pointer}, <{width} x i1> {place.mask(ctx, mask)}, {whole} zeroinitializer"
+    return load_masked(ctx, bits, width, place.pointer, place.mask(ctx, mask))
+
+
+def load_masked(ctx: Context, bits: str, width: int, pointer: str, mask: str) -> str:
+    """The elements at a pointer of which a mask has the bits set; zeros in place of the others."""
+    whole, name = f"<{width} x {bits}>", f"llvm.masked.load.v{width}{bits}.p0"
+    ctx.declare(name, f"declare {whole} @{name}(ptr, <{width} x i1>, {whole})")
+    arguments = f"ptr align {int(bits[1:]) // 8} {pointer}, <{width} x i1> {mask}, {whole} zeroinitializer"
     return ctx.inst(f"call {whole} @{name}({arguments})")
 
 

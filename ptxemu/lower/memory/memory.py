@@ -236,12 +236,10 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> 
     gathers = ctx.target.gathers(kind.bits) and not (found.strong or (found.at_once and count > 1))
     gathered = partial(_gathered_pattern, ctx, found, kind, count)
     if _is_whole_window(ctx, found, kind, count):
-
-        def some() -> list[str]:
-            return [windows.load_some(ctx, found, bits, kind.bytes)]
-
-        apart = some if windows.can_load_some(ctx, found, kind.bytes) else gathered if gathers else None
-        return Ways(lambda: [windows.load(ctx, found, bits, kind.bytes)], apart)
+        some: Made | None = gathered if gathers else None
+        if windows.can_load_some(ctx, found, kind.bytes):
+            some = partial(windows.load_some, ctx, found, bits, kind.bytes)
+        return Ways(lambda: [windows.load(ctx, found, bits, kind.bytes)], some)
     in_places = count == 1 and kind.bits <= 64 and windows.is_of_elements(shape, kind.bytes)
     if in_places and found.space == "shared" and not ctx.target.avx512:  # gathers are calls
         return Ways(lambda: [windows.load_places(ctx, found, bits, kind.bytes)])

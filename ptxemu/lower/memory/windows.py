@@ -88,16 +88,14 @@ def can_load_some(ctx: Context, found: Access, step: int) -> bool:
     return ctx.target.avx512 and found.shape is not None and is_short(found.shape, step) and _are_distinct(found.shape)
 
 
-def load_some(ctx: Context, found: Access, bits: str, step: int) -> str:
+def load_some(ctx: Context, found: Access, bits: str, step: int) -> list[str]:
     """Load what the lanes that are on have of a window; the others get zeros."""
     (places,), low = _places([found], step)
     width = _whole_registers(places)
-    window, name = f"<{width} x {bits}>", f"llvm.masked.load.v{width}{bits}.p0"
-    ctx.declare(name, f"declare {window} @{name}(ptr, <{width} x i1>, {window})")
-    mask = f"<{width} x i1> {_of_lanes(ctx, found, [places], width)}"
-    value = ctx.inst(f"call {window} @{name}(ptr align {step} {host_pointer(ctx, found, low)}, {mask}, {window} zeroinitializer)")
+    window, on = f"<{width} x {bits}>", _of_lanes(ctx, found, [places], width)
+    value = consecutive.load_masked(ctx, bits, width, host_pointer(ctx, found, low), on)
     picks = ", ".join(f"i32 {place}" for place in places)
-    return ctx.inst(f"shufflevector {window} {value}, {window} poison, <{LANES} x i32> <{picks}>")
+    return [ctx.inst(f"shufflevector {window} {value}, {window} poison, <{LANES} x i32> <{picks}>")]
 
 
 def _whole_registers(places: Sequence[int]) -> int:
