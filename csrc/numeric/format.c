@@ -1,4 +1,9 @@
 /* format.c: formatted stores. */
+#if defined(__GNUC__) && !defined(__clang__)
+#ifdef __OPTIMIZE__
+#pragma GCC optimize("O3", "no-trapping-math") /* the loops over components become vectors */
+#endif
+#endif
 #include "format.h"
 #include "surface_access.h"
 
@@ -29,14 +34,10 @@ PE_INLINE uint32_t signed_int(int32_t value, int32_t most) {
   return (uint32_t)(value > most ? most : value < low ? low : value);
 }
 
-/* n is a multiple of 4. */
-#define CONVERT(EXPRESSION)                                                  \
-  do {                                                                       \
-    for (uint32_t *v = values; v != values + n; v += 4)                      \
-      for (uint32_t i = 0; i < 4; i++) v[i] = (uint32_t)(EXPRESSION) & mask; \
-  } while (0)
+#define CONVERT(EXPRESSION) \
+  for (uint32_t i = 0; i < n; i++) v[i] = (uint32_t)(EXPRESSION) & mask
 
-PE_WIDE static void convert(uint32_t kind, uint32_t bits, uint32_t *values, uint32_t n) {
+PE_WIDEST static void convert(uint32_t kind, uint32_t bits, uint32_t *v, uint32_t n) {
   uint32_t mask = low_bits(bits), most = mask >> 1;
   switch (kind) {
     case PE_KIND_UNORM: CONVERT(if_negative(v[i], 0, normalized(v[i], mask))); break;
@@ -50,14 +51,14 @@ PE_WIDE static void convert(uint32_t kind, uint32_t bits, uint32_t *values, uint
 }
 
 /* min(|value|, 1) as hardware stores it; NaN gives 0. */
-static uint32_t normalized_cut(uint32_t reg, uint32_t most, uint32_t bits) {
+PE_INLINE uint32_t normalized_cut(uint32_t reg, uint32_t most, uint32_t bits) {
   uint32_t magnitude = reg & 0x7fffffff;
-  if (magnitude > 0x7f800000) return 0;
-  return pe_normalized_cut(magnitude < 0x3f800000 ? pe_float(magnitude) : 1, most, bits);
+  magnitude &= 0u - (magnitude <= 0x7f800000);
+  return pe_normalized_cut(pe_float(magnitude < 0x3f800000 ? magnitude : 0x3f800000), most, bits);
 }
 
 /* Floats as hardware stores them (docs/semantics.md, "Formatted stores"). */
-static void convert_as_measured(uint32_t kind, uint32_t bits, uint32_t *values, uint32_t n) {
+PE_WIDEST static void convert_as_measured(uint32_t kind, uint32_t bits, uint32_t *v, uint32_t n) {
   uint32_t mask = low_bits(bits), most = mask >> 1;
   if (kind == PE_KIND_UNORM)
     CONVERT(if_negative(v[i], 0, normalized_cut(v[i], mask, bits)));
@@ -66,7 +67,7 @@ static void convert_as_measured(uint32_t kind, uint32_t bits, uint32_t *values, 
   else if (kind == PE_KIND_FLOAT && bits == 16)
     CONVERT(pe_f16_cut(v[i]));
   else
-    convert(kind, bits, values, n);
+    convert(kind, bits, v, n);
 }
 
 /* A float register as the unsigned integer it holds: rounded, saturated; NaN gives 0. */
@@ -75,7 +76,7 @@ static uint32_t rounded_uint(float value, uint32_t most) {
   return value < (double)most ? (uint32_t)round_even(value) : most;
 }
 
-static void convert_floats_to_uint(uint32_t bits, uint32_t *values, uint32_t n) {
+static void convert_floats_to_uint(uint32_t bits, uint32_t *v, uint32_t n) {
   uint32_t mask = low_bits(bits);
   CONVERT(rounded_uint(pe_float(v[i]), mask));
 }
@@ -95,16 +96,25 @@ static uint32_t element_of(uint32_t order, uint32_t position) {
   return order == PE_ORDER_BGRA && position < 3 ? 2 - position : position;
 }
 
+/* What components hold that no register gives. */
+static uint32_t missing_value(const pe_su_policy *policy) {
+  return policy->missing_component == PE_MISSING_POISON ? 0xcdcdcdcd : 0;
+}
+
 /* The usual case: four 8-bit components, all given. */
-static void pack_rgba8(uint32_t order, uint8_t *texel, const uint32_t *v) {
+PE_INLINE void pack_rgba8(uint32_t order, uint8_t *texel, const uint32_t *v) {
   uint32_t first = order == PE_ORDER_BGRA ? v[2] : v[0], third = order == PE_ORDER_BGRA ? v[0] : v[2];
   uint32_t value = first | v[1] << 8 | third << 16 | v[3] << 24;
   memcpy(texel, &value, sizeof value);
 }
 
+static bool is_rgba8(const pe_surface_desc *desc, uint32_t channels) {
+  return channels == 15 && desc->components == 4 && desc->bits == 8;
+}
+
 static __attribute__((noinline)) void pack_components(const pe_su_policy *policy, const pe_surface_desc *desc,
                                                       uint8_t *texel, const uint32_t *v, uint32_t channels) {
-  uint32_t bytes = desc->bits / 8, missing = policy->missing_component == PE_MISSING_POISON ? 0xcdcdcdcd : 0;
+  uint32_t bytes = desc->bits / 8, missing = missing_value(policy);
   bool preserve = policy->missing_component == PE_MISSING_PRESERVE;
   uint8_t image[16];
   for (uint32_t i = 0; i < desc->components; i++) {
@@ -119,8 +129,39 @@ static __attribute__((noinline)) void pack_components(const pe_su_policy *policy
 
 void pe_format_pack(const pe_su_policy *policy, const pe_surface_desc *desc, uint8_t *texel, const uint32_t *v,
                     uint32_t channels) {
-  if (channels == 15 && desc->components == 4 && desc->bits == 8)
+  if (is_rgba8(desc, channels))
     pack_rgba8(desc->order, texel, v);
   else
     pack_components(policy, desc, texel, v, channels);
+}
+
+bool pe_format_fills(const pe_su_policy *policy, const pe_surface_desc *desc, uint32_t count) {
+  bool reordered = desc->order == PE_ORDER_A || desc->order == PE_ORDER_BGRA;
+  return policy->missing_component != PE_MISSING_PRESERVE || count >= (reordered ? 4 : desc->components);
+}
+
+/* One component of all lanes, side by side for `step` lanes that have as many. */
+#define PLACE(bytes) \
+  for (uint32_t i = 0; i < 32; i++) memcpy(texels + (size_t)i * step, &value[i], bytes)
+
+static void place_component(uint8_t *restrict texels, uint32_t step, uint32_t bits, const uint32_t *restrict value) {
+  switch (bits) {
+    case 8: PLACE(1); break;
+    case 16: PLACE(2); break;
+    default: PLACE(4); break;
+  }
+}
+
+PE_WIDE void pe_format_pack_lanes(const pe_su_policy *policy, const pe_surface_desc *desc, uint8_t *texels,
+                                  const uint32_t *v, uint32_t count) {
+  if (is_rgba8(desc, (1u << count) - 1)) {
+    for (uint32_t i = 0; i < 32; i++) pack_rgba8(desc->order, texels + 4 * i, v + 4 * i);
+    return;
+  }
+  uint32_t missing = missing_value(policy), bytes = desc->bits / 8;
+  for (uint32_t k = 0; k < desc->components; k++) {
+    uint32_t value[32], element = element_of(desc->order, k);
+    for (uint32_t i = 0; i < 32; i++) value[i] = element < count ? v[i * count + element] : missing;
+    place_component(texels + k * bytes, desc->elem_bytes, desc->bits, value);
+  }
 }

@@ -30,39 +30,37 @@ PE_INLINE uint64_t pe_double_bits(double value) {
   return bits;
 }
 
-static inline uint32_t pe_shift_right_rne(uint32_t value, uint32_t shift) {
-  uint32_t half = 1u << (shift - 1), odd = value >> shift & 1;
-  return (value + half - 1 + odd) >> shift;
-}
+/* 2^-14, the least normal f16, as the bits of f32: magnitudes below are whole numbers of 2^-24, which f32 has room to add up. */
+#define PE_LEAST_HALF 0x38800000u
 
-/* Subnormals kept; overflow to infinity; NaN becomes 0x7fff. */
-static inline uint16_t pe_f16_bits(uint32_t f32) {
+/* Subnormals kept; overflow to infinity; NaN becomes 0x7fff.  Without branches, for loops that compilers make vectors of. */
+PE_INLINE uint16_t pe_f16_bits(uint32_t f32) {
   uint32_t sign = f32 >> 16 & 0x8000, magnitude = f32 & 0x7fffffff;
-  if (magnitude > 0x7f800000) return 0x7fff;
-  if (magnitude >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520, halfway to 2^16 */
-  if (magnitude >= 0x38800000) return (uint16_t)(sign | pe_shift_right_rne(magnitude - 0x38000000, 13));
-  if (magnitude <= 0x33000000) return (uint16_t)sign; /* 2^-25, halfway to the least subnormal */
-  uint32_t exponent = magnitude >> 23, significand = (magnitude & 0x7fffff) | 0x800000;
-  return (uint16_t)(sign | pe_shift_right_rne(significand, 126 - exponent));
+  uint32_t least = magnitude < PE_LEAST_HALF ? magnitude : PE_LEAST_HALF;
+  uint32_t subnormal = pe_float_bits(pe_float(least) + 0.5f) - 0x3f000000; /* to nearest even, as additions are */
+  uint32_t normal = (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
+  uint32_t finite = magnitude < PE_LEAST_HALF ? subnormal : normal;
+  uint32_t bounded = magnitude >= 0x477ff000 ? 0x7c00 : finite; /* 65520, halfway to 2^16 */
+  return (uint16_t)(magnitude > 0x7f800000 ? 0x7fff : sign | bounded);
 }
 
 /* The leading bits alone: overflow to the largest number; a NaN keeps its sign and what it can. */
-static inline uint16_t pe_f16_cut(uint32_t f32) {
+PE_INLINE uint16_t pe_f16_cut(uint32_t f32) {
   uint32_t sign = f32 >> 16 & 0x8000, magnitude = f32 & 0x7fffffff, payload = magnitude >> 13 & 0x3ff;
-  if (magnitude > 0x7f800000) return (uint16_t)(sign | 0x7c00 | (payload ? payload : 1));
-  if (magnitude == 0x7f800000) return (uint16_t)(sign | 0x7c00);
-  if (magnitude >= 0x47800000) return (uint16_t)(sign | 0x7bff); /* 2^16 */
-  if (magnitude >= 0x38800000) return (uint16_t)(sign | (magnitude - 0x38000000) >> 13);
-  uint32_t exponent = magnitude >> 23, significand = (magnitude & 0x7fffff) | 0x800000;
-  return (uint16_t)(sign | (exponent > 102 ? significand >> (126 - exponent) : 0));
+  uint32_t least = magnitude < PE_LEAST_HALF ? magnitude : PE_LEAST_HALF;
+  uint32_t subnormal = (uint32_t)(int32_t)(pe_float(least) * 0x1p24f), normal = (magnitude - 0x38000000) >> 13;
+  uint32_t finite = magnitude < PE_LEAST_HALF ? subnormal : normal;
+  uint32_t bounded = magnitude >= 0x47800000 ? 0x7bff : finite; /* 2^16 */
+  uint32_t special = magnitude == 0x7f800000 ? 0x7c00 : 0x7c00 | payload | !payload;
+  return (uint16_t)(sign | (magnitude >= 0x7f800000 ? special : bounded));
 }
 
 /* A fraction of `most`, which has `bits` bits: a float from 0 to 1, of which 16 or 22 fraction bits count, is rounded to nearest, halves
  * down. */
-static inline uint32_t pe_normalized_cut(float fraction, uint32_t most, uint32_t bits) {
-  double grain = bits == 8 ? 0x1p16 : 0x1p22, kept = (double)(uint32_t)(fraction * grain) / grain;
-  double exact = kept * most, whole = (double)(uint32_t)exact;
-  return (uint32_t)whole + (exact - whole > 0.5);
+PE_INLINE uint32_t pe_normalized_cut(float fraction, uint32_t most, uint32_t bits) {
+  double grain = bits == 8 ? 0x1p16 : 0x1p22, exact = (double)(int32_t)(fraction * grain) * most / grain;
+  int32_t whole = (int32_t)exact;
+  return (uint32_t)(whole + (exact - whole > 0.5));
 }
 
 static inline uint16_t pe_bf16_bits(uint32_t f32) {

@@ -38,12 +38,19 @@ int pe_su_admit(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_acc
 /* The operation and format rule that a surface gives to a reduction of an untyped element. */
 uint32_t pe_su_signed_op(const pe_surface_desc *desc, uint32_t op, uint32_t type, uint32_t *format);
 
-/* Convert n (a multiple of 4) register elements to component bits, in place. */
+/* Convert n register elements to component bits, in place. */
 void pe_format_convert(const pe_su_policy *policy, const pe_surface_desc *desc, bool measured, uint32_t *v, uint32_t n);
 
 /* Store the components of one texel.  Those that channels lacks follow the policy; v is read where channels has a bit. */
 void pe_format_pack(const pe_su_policy *policy, const pe_surface_desc *desc, uint8_t *texel, const uint32_t *v,
                     uint32_t channels);
+
+/* The same of 32 lanes that have `count` components each, one texel behind another; where they fill it, as pe_format_fills says. */
+void pe_format_pack_lanes(const pe_su_policy *policy, const pe_surface_desc *desc, uint8_t *texels, const uint32_t *v,
+                          uint32_t count);
+
+/* Whether a store of `count` components leaves nothing of what was there. */
+bool pe_format_fills(const pe_su_policy *policy, const pe_surface_desc *desc, uint32_t count);
 
 /* Move an element of an access size; one instruction up to 8 bytes, so it does not tear. */
 static inline void pe_move(void *dst, const void *src, uint32_t size) {

@@ -34,6 +34,8 @@ typedef struct run {
   pe_su_access access;
   uint32_t mask; /* lanes to execute */
   uint32_t live; /* of them, those with memory */
+  uint32_t size; /* bytes of a lane's access */
+  uint8_t *data; /* what it moves, one lane behind another; NULL: texels are put together where they lie */
   uint64_t addr[32];
 } run;
 
@@ -67,29 +69,45 @@ PE_INLINE grid grid_of(const job *j, const run *r) {
   };
 }
 
-/* ---- lanes side by side in one row ---------------------------------------------------------------------------------- */
+/* ---- lanes side by side in one row, or half of them in each of two ---------------------------------------------------- */
 
-/* Are the 32 lanes neighbours in one row of a pitch surface? */
-PE_INLINE bool in_one_row(const grid *g, uint32_t step) {
-  uint32_t differ = 0, x0 = (uint32_t)g->x[0];
-  if ((uint64_t)x0 + 31 * step != (uint32_t)g->x[31]) return false;
-  for (uint32_t i = 0; i < 32; i++) differ |= ((uint32_t)g->x[i] - (x0 + i * step)) | (uint32_t)(g->y[i] ^ g->y[0]);
+enum { HALF = PE_WARP_LANES / 2 };
+
+/* Are half of the lanes neighbours in one row, from lane `first` on? */
+PE_INLINE bool in_one_row(const grid *g, uint32_t step, uint32_t first) {
+  uint32_t differ = 0, start = (uint32_t)g->x[first], y = (uint32_t)g->y[first];
+  uint32_t z = (uint32_t)g->z[first], layer = (uint32_t)g->layer[first];
+  for (uint32_t i = 0; i < HALF; i++) {
+    differ |= (uint32_t)g->x[first + i] - (start + i * step);
+    differ |= (uint32_t)g->y[first + i] ^ y;
+  }
   if (g->z != zeros || g->layer != zeros)
-    for (uint32_t i = 0; i < 32; i++) differ |= (uint32_t)((g->z[i] ^ g->z[0]) | (g->layer[i] ^ g->layer[0]));
-  return !differ;
+    for (uint32_t i = 0; i < HALF; i++) {
+      differ |= (uint32_t)g->z[first + i] ^ z;
+      differ |= (uint32_t)g->layer[first + i] ^ layer;
+    }
+  return !differ && start <= UINT32_MAX - HALF * step && lane_inside(g, first) && lane_inside(g, first + HALF - 1);
 }
 
-/* Move all lanes with one copy; false: not such an access. */
-PE_INLINE bool move_row(const job *j, const run *r, const grid *g) {
-  if (r->mask != PE_ALL_LANES || r->desc->layout == PE_LAYOUT_BLOCK_LINEAR || j->site->kind > PE_SUST_B) return false;
-  if (pe_texels_observed(j->w)) return false; /* which is told in execute */
-  if (!in_one_row(g, j->bytes) || !lane_inside(g, 0) || !lane_inside(g, 31)) return false;
-  uint8_t *row = r->desc->base + pe_surface_offset(r->desc, 0, (uint32_t)g->x[0], (uint32_t)g->y[0], (uint32_t)g->z[0],
-                                                   (uint32_t)g->layer[0]);
+PE_INLINE void move_half(const job *j, const run *r, const grid *g, uint32_t first) {
+  uint64_t x = (uint64_t)(uint32_t)g->x[first] * g->scale;
+  uint8_t *row = r->desc->base +
+                 pe_surface_offset(r->desc, 0, x, (uint32_t)g->y[first], (uint32_t)g->z[first], (uint32_t)g->layer[first]);
+  uint8_t *data = r->data + (size_t)first * r->size;
   if (j->site->kind == PE_SULD_B)
-    memcpy(j->data, row, (size_t)32 * j->bytes);
+    memcpy(data, row, (size_t)HALF * r->size);
   else
-    memcpy(row, j->data, (size_t)32 * j->bytes);
+    memcpy(row, data, (size_t)HALF * r->size);
+}
+
+/* Move all lanes, neighbours in rows of a pitch surface; false: not such an access. */
+PE_INLINE bool move_rows(const job *j, const run *r, const grid *g) {
+  uint32_t step = r->size / g->scale;
+  if (r->mask != PE_ALL_LANES || r->desc->layout == PE_LAYOUT_BLOCK_LINEAR || j->site->kind > PE_SUST_P) return false;
+  if (!r->data || pe_texels_observed(j->w)) return false; /* which is told in execute */
+  if (!in_one_row(g, step, 0) || !in_one_row(g, step, HALF)) return false;
+  move_half(j, r, g, 0);
+  move_half(j, r, g, HALF);
   return true;
 }
 
@@ -106,51 +124,64 @@ PE_INLINE bool move_row(const job *j, const run *r, const grid *g) {
 
 PE_INLINE void *at(const run *r, uint32_t lane) { return (void *)(uintptr_t)r->addr[lane]; }
 
-PE_INLINE void load_lanes(const job *j, const run *r) {
-  uint8_t *data = j->data;
-  PE_FOR_LANES(i, r->mask & ~r->live) memset(data + i * j->bytes, 0, j->bytes);
+PE_INLINE void load_lanes(const run *r) {
+  uint8_t *data = r->data;
+  PE_FOR_LANES(i, r->mask & ~r->live) memset(data + i * r->size, 0, r->size);
 #define MOVE(N)                                                          \
   if (r->live == PE_ALL_LANES)                                           \
     for (uint32_t i = 0; i < 32; i++) memcpy(data + i * N, at(r, i), N); \
   else                                                                   \
     PE_FOR_LANES(i, r->live) memcpy(data + i * N, at(r, i), N)
-  FOR_SIZES(j->bytes, MOVE)
+  FOR_SIZES(r->size, MOVE)
 #undef MOVE
 }
 
-PE_INLINE void store_lanes(const job *j, const run *r) {
-  const uint8_t *data = j->data;
+PE_INLINE void store_lanes(const run *r) {
+  const uint8_t *data = r->data;
 #define MOVE(N)                                                          \
   if (r->live == PE_ALL_LANES)                                           \
     for (uint32_t i = 0; i < 32; i++) memcpy(at(r, i), data + i * N, N); \
   else                                                                   \
     PE_FOR_LANES(i, r->live) memcpy(at(r, i), data + i * N, N)
-  FOR_SIZES(j->bytes, MOVE)
+  FOR_SIZES(r->size, MOVE)
 #undef MOVE
 }
 
 enum { MOST_TEXEL_BYTES = 16 };
 
-/* Lane i's texel goes to texel[i]. */
-PE_INLINE void format_lanes(const job *j, const run *r, void *const texel[PE_WARP_LANES]) {
-  uint32_t v[4 * 32], count = j->site->count, channels = (1u << count) - 1;
-  memcpy(v, j->data, (size_t)32 * j->bytes);
-  pe_format_convert(&j->ctx->policy, r->desc, j->site->flags & PE_SITE_MEASURED, v, 32 * count);
+PE_INLINE void convert_lanes(const job *j, const run *r, uint32_t v[4 * PE_WARP_LANES]) {
+  memcpy(v, j->data, (size_t)PE_WARP_LANES * j->bytes);
+  pe_format_convert(&j->ctx->policy, r->desc, j->site->flags & PE_SITE_MEASURED, v, PE_WARP_LANES * j->site->count);
+}
+
+/* The texels of formatted stores, if they fill them. */
+PE_INLINE void format_texels(const job *j, run *r, uint8_t texels[PE_WARP_LANES * MOST_TEXEL_BYTES]) {
+  uint32_t v[4 * PE_WARP_LANES], count = j->site->count;
+  r->data = NULL;
+  if (!r->desc || r->desc->state != PE_SURFACE_VALID || !pe_format_fills(&j->ctx->policy, r->desc, count)) return;
+  convert_lanes(j, r, v);
+  pe_format_pack_lanes(&j->ctx->policy, r->desc, texels, v, count);
+  r->data = texels;
+}
+
+/* Components that are given go to the texels, lane i's to texel[i]. */
+static void format_lanes(const job *j, const run *r, void *const texel[PE_WARP_LANES]) {
+  uint32_t v[4 * PE_WARP_LANES], count = j->site->count, channels = (1u << count) - 1;
+  convert_lanes(j, r, v);
   PE_FOR_LANES(i, r->live) pe_format_pack(&j->ctx->policy, r->desc, texel[i], v + i * count, channels);
 }
 
-PE_INLINE void store_formatted(const job *j, const run *r) {
+static void store_components(const job *j, const run *r) {
   void *texel[PE_WARP_LANES];
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) texel[i] = at(r, i);
   format_lanes(j, r, texel);
 }
 
-/* What formatted stores will leave, one texel behind another. */
-static void formatted(const job *j, const run *r, uint8_t *values) {
-  uint32_t size = r->desc->elem_bytes;
+/* The texels that stores of components will leave, one behind another. */
+static void preview_components(const job *j, const run *r, uint8_t *values) {
   void *texel[PE_WARP_LANES];
-  for (uint32_t i = 0; i < PE_WARP_LANES; i++) texel[i] = values + i * size;
-  PE_FOR_LANES(i, r->live) memcpy(texel[i], at(r, i), size);
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) texel[i] = values + i * r->size;
+  PE_FOR_LANES(i, r->live) memcpy(texel[i], at(r, i), r->size);
   format_lanes(j, r, texel);
 }
 
@@ -177,33 +208,28 @@ static void reduce_lanes(const job *j, const run *r) {
   if (exclusive) pe_exclusive_end(j->w);
 }
 
-/* Bytes of a lane's access. */
-PE_INLINE uint32_t size_of(const run *r) {
-  return r->access.coord == PE_COORD_TEXEL && r->desc ? r->desc->elem_bytes : r->access.size;
-}
-
 PE_INLINE void tell(const job *j, const run *r) {
   enum { REDUCES = PE_UPDATE | PE_STRONG };
   static const uint16_t kinds[] = {PE_READ, PE_WRITE, PE_WRITE, REDUCES, REDUCES, REDUCES};
   pe_access access = {.pos = j->site->pos, .space = PE_TEXEL, .kind = kinds[j->site->kind]};
   uint8_t values[PE_WARP_LANES * MOST_TEXEL_BYTES];
   if (!r->live || !pe_texels_observed(j->w)) return;
-  if (j->site->kind == PE_SUST_B) access.values = j->data;
-  if (j->site->kind == PE_SUST_P) {
-    formatted(j, r, values);
-    access.values = values;
-  }
-  pe_tell_texels(j->w, &access, r->live, r->addr, size_of(r), r->desc);
+  if (kinds[j->site->kind] == PE_WRITE) access.values = r->data ? r->data : values;
+  if (access.values == values) preview_components(j, r, values);
+  pe_tell_texels(j->w, &access, r->live, r->addr, r->size, r->desc);
 }
 
 /* Without live lanes there may be no surface either. */
 PE_INLINE void execute(const job *j, const run *r) {
   tell(j, r);
   switch (j->site->kind) {
-    case PE_SULD_B: load_lanes(j, r); break;
-    case PE_SUST_B: store_lanes(j, r); break;
+    case PE_SULD_B: load_lanes(r); break;
+    case PE_SUST_B: store_lanes(r); break;
     case PE_SUST_P:
-      if (r->live) store_formatted(j, r);
+      if (r->data)
+        store_lanes(r);
+      else if (r->live)
+        store_components(j, r);
       break;
     default: reduce_lanes(j, r); break;
   }
@@ -281,7 +307,7 @@ static void raise_fault(const job *j, const run *r, uint64_t handle, uint32_t ou
   pe_record fault = {.kind = kind,
                      .pos = j->site->pos,
                      .lane = (int32_t)lane,
-                     .size = size_of(r),
+                     .size = r->size,
                      .channel = j->site->channel,
                      .slot = (uint32_t)handle & 0xfffff,
                      .has_coordinates = 1,
@@ -338,14 +364,18 @@ PE_INLINE uint32_t settle(const job *j, run *r, grid *g, uint32_t outside, neare
 }
 
 /* The leading lanes of mask that share a surface; returns the rest. */
-PE_WIDE static uint32_t run_lanes(const job *j, const uint64_t *handle, uint32_t lanes) {
+PE_WIDEST static uint32_t run_lanes(const job *j, const uint64_t *handle, uint32_t lanes) {
   uint32_t mask = pe_same_handle(handle, lanes), outside = mask, lane = 0;
   uint64_t first = handle[__builtin_ctz(mask)];
   run r; /* addr stays unset where no lane is live */
   r.desc = pe_surface_lookup(j->ctx->table, first);
   r.mask = r.live = mask;
   r.access = access_of(j, r.desc);
+  r.size = r.access.coord == PE_COORD_TEXEL && r.desc ? r.desc->elem_bytes : r.access.size;
+  r.data = j->data;
   nearest clamped;
+  uint8_t texels[PE_WARP_LANES * MOST_TEXEL_BYTES];
+  if (j->site->kind == PE_SUST_P) format_texels(j, &r, texels);
   job placed;
   if (r.desc && j->site->flags & PE_SITE_UVR) {
     placed = *j;
@@ -354,7 +384,7 @@ PE_WIDE static uint32_t run_lanes(const job *j, const uint64_t *handle, uint32_t
   }
   if (is_plain(j, &r)) {
     grid g = grid_of(j, &r);
-    if (move_row(j, &r, &g)) return lanes & ~mask;
+    if (move_rows(j, &r, &g)) return lanes & ~mask;
     outside = settle(j, &r, &g, mask & ~lanes_inside(&g), &clamped);
     if (r.desc->layout == PE_LAYOUT_BLOCK_LINEAR)
       block_addresses(&g, r.desc, r.addr);

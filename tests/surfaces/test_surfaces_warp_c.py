@@ -73,9 +73,11 @@ class WarpCase:
         if rng.random() < 0.4:
             xs = rng.integers(0, units) + np.arange(LANES)
         found = {"x": xs * step}
-        rows = rng.random() < 0.5
+        rows = rng.random() < 0.7
+        if rows and rng.random() < 0.5:  # one row for each half of the lanes
+            found["x"] = found["x"][np.arange(LANES) % 16]
         for name, extent in (("y", model.height), ("z", model.depth), ("layer", model.layers)):
-            found[name] = np.full(LANES, rng.integers(0, extent)) if rows else rng.integers(0, extent, LANES)
+            found[name] = np.repeat(rng.integers(0, extent, 2), 16) if rows else rng.integers(0, extent, LANES)
         for name, values in found.items():
             bad = rng.random(LANES) < wild
             values[bad] = rng.choice([-1, -4, 3, 1 << 20, 2**31 - 1, -(2**31)], LANES)[bad] if name != "layer" else 9999
