@@ -44,25 +44,35 @@ static const pe_surface_desc *surface_of(const pe_surface_view *view) {
 
 /* ---- block linear: 16 bytes lie together in either GOB order --------------------------------------------------------- */
 
-enum { PIECE = 16 };
+enum { PIECE = 16, MOST_BYTES = 32 * 16 };
 
-static inline void move(uint8_t *texels, uint8_t *data, uint32_t bytes, bool store) {
-  if (store)
-    pe_move(texels, data, bytes);
-  else
-    pe_move(data, texels, bytes);
+/* A piece of a row, from a byte of it on. */
+static inline uint8_t *piece_at(const pe_surface_desc *desc, const row *r, uint64_t at) {
+  return r->start + pe_block_linear_x(r->level, desc->gob_order, at);
 }
 
-/* Move `bytes` bytes of accesses of `size` bytes between a row and registers. */
-static inline void move_row(const pe_surface_desc *desc, const row *r, uint8_t *data, uint32_t bytes, uint32_t size,
-                            bool store) {
+/* Load `bytes` bytes of a row; whole pieces are there.  The next block of threads mostly goes on where they end: of wide rows, that is
+ * too far away for the CPU to see by itself. */
+static inline void load_row(const pe_surface_desc *desc, const row *r, uint8_t *data, uint32_t bytes) {
+  uint8_t pieces[MOST_BYTES + PIECE], *to = r->x % PIECE || bytes % PIECE ? pieces : data;
+  uint64_t first = r->x / PIECE * PIECE, end = r->x + bytes;
+  bool wide = bytes > PE_GOB_WIDTH;
+  for (uint64_t at = first; at < end; at += PIECE) {
+    if (wide && at % (2 * PIECE) == 0) __builtin_prefetch(piece_at(desc, r, at + bytes));
+    memcpy(to + (at - first), piece_at(desc, r, at), PIECE);
+  }
+  if (to == pieces) memcpy(data, pieces + (r->x - first), bytes);
+}
+
+/* Store so many bytes, of accesses of `size` bytes. */
+static inline void store_row(const pe_surface_desc *desc, const row *r, const uint8_t *data, uint32_t bytes, uint32_t size) {
   for (uint64_t at = r->x, end = r->x + bytes; at < end;) {
-    uint64_t piece = PIECE - (at & (PIECE - 1)), length = end - at < piece ? end - at : piece;
-    uint8_t *texels = r->start + pe_block_linear_x(r->level, desc->gob_order, at);
+    uint8_t *texels = piece_at(desc, r, at);
+    uint64_t piece = PIECE - at % PIECE, length = end - at < piece ? end - at : piece;
     if (length == PIECE)
-      move(texels, data, PIECE, store);
+      memcpy(texels, data, PIECE);
     else
-      for (uint64_t i = 0; i < length; i += size) move(texels + i, data + i, size, store);
+      for (uint64_t i = 0; i < length; i += size) pe_move(texels + i, data + i, size);
     at += length;
     data += length;
   }
@@ -93,7 +103,10 @@ static bool move_groups(const pe_surface_site *site, uint32_t mask, const pe_sur
   if (desc->layout != PE_LAYOUT_BLOCK_LINEAR) return false;
   if ((mask != ~0u && site->kind != PE_SULD_B) || !find_rows(desc, pattern, at, size, rows)) return false;
   for (uint32_t i = 0; i < pattern->groups; i++, data += bytes)
-    move_row(desc, &rows[i], data, bytes, size, site->kind != PE_SULD_B);
+    if (site->kind == PE_SULD_B)
+      load_row(desc, &rows[i], data, bytes);
+    else
+      store_row(desc, &rows[i], data, bytes, size);
   return true;
 }
 
