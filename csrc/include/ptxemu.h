@@ -336,6 +336,9 @@ typedef struct pe_texture_site {
  * dx/dPdx.. and dx/dPdy.., offsets.  Row k of out receives result k; of lanes in mask, where wanted. */
 void pe_tex(pe_warp *w, const pe_texture_site *site, uint32_t mask, const uint64_t *texture, const uint64_t *sampler,
             const uint32_t *rows, uint32_t *out);
+/* The same of lanes that share a texture and its own sampler. */
+void pe_tex_lanes(pe_warp *w, const pe_texture_site *site, uint32_t mask, uint64_t texture, const uint32_t *rows,
+                  uint32_t *out);
 
 /* txq: which = PE_TXQ_*; level[i] of lane i, or NULL; result[i]. */
 void pe_txq(pe_warp *w, uint32_t pos, uint32_t which, uint32_t mask, const uint64_t *handle, const int32_t *level,

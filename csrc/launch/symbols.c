@@ -97,6 +97,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_suq),
   SYMBOL(pe_is_surface),
   SYMBOL(pe_tex),
+  SYMBOL(pe_tex_lanes),
   SYMBOL(pe_txq),
   SYMBOL(pe_is_texture),
   SYMBOL(pe_round),

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include "slots.h"
 #include "texture.h"
+#include "texture_axis.h"
+#include "texture_flat.h"
 
 /* ---- creation ------------------------------------------------------------------------------------------------------- */
 
@@ -67,6 +69,8 @@ static uint8_t srgb_byte(float value) {
 int pe_texture_table_set(pe_texture_table *table, uint32_t slot, uint32_t tag, const pe_texture *texture) {
   pe_texture kept = *texture;
   for (uint32_t k = 0; k < 4; k++) kept.sampler.encoded_border[k] = srgb_byte(kept.sampler.border[k]);
+  kept.own = pe_in_force(&kept.sampler, &kept);
+  kept.ways = pe_flat_ways(&kept, &kept.own);
   return pe_slots_set(slots_of(table), slot, tag, &kept);
 }
 

@@ -68,6 +68,9 @@ typedef struct pe_texture {
   pe_surface_desc memory; /* layers: of every sample or face */
   uint32_t query_mask;    /* bit q: query_value[q] overrides query q */
   uint32_t query_value[14];
+  /* derived, of a texture in a table */
+  pe_sampler own; /* its sampler in force */
+  uint32_t ways;  /* how it can be fetched with it (texture_flat.h) */
 } pe_texture;
 
 /* The sampler is one that hardware has, and takes the texture: NULL, or what is wrong. */

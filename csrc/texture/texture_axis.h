@@ -29,6 +29,17 @@ typedef struct pe_axis_rule {
 
 PE_INLINE bool pe_repeats(uint32_t mode) { return mode == PE_ADDRESS_WRAP || mode == PE_ADDRESS_MIRROR; }
 
+/* A sampler as a texture takes it.  Nothing repeats unless coordinates are normalized; at several mip levels they are fractions
+ * all the same. */
+PE_INLINE pe_sampler pe_in_force(const pe_sampler *sampler, const pe_texture *texture) {
+  pe_sampler s = *sampler;
+  s.normalized &= texture->sampler.normalized;
+  for (uint32_t k = 0; k < 3; k++)
+    if (pe_repeats(s.address[k]) && !s.normalized) s.address[k] = PE_ADDRESS_CLAMP;
+  s.normalized |= texture->memory.levels > 1;
+  return s;
+}
+
 #define PE_GRAIN 0x1p21 /* a coordinate's fraction has 21 bits; those of wide textures, normalized, have more */
 #define PE_FINE_GRAIN 0x1p22
 #define PE_FINEST_GRAIN 0x1p23

@@ -1,6 +1,7 @@
-/* texture_flat.c: the common fetch, of one 2D level that is stored row by row.
+/* texture_flat.c: the common fetches, of one level that is stored row by row.
  *
- * The same results as texture_warp.c, with less work: offsets of 32 bits, and texels of neighbouring lanes read at once.
+ * The same results as texture_warp.c, with less work: positions and offsets of 32 bits, and texels of neighbouring lanes read at
+ * once.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #ifdef __OPTIMIZE__
@@ -12,93 +13,66 @@
 #include "surface_access.h"
 #include "texture_axis.h"
 #include "texture_flat.h"
+#include "texture_line.h"
 #include "texture_sum.h"
 #include "texture_texel.h"
 
-#define EACH_LANE for (uint32_t i = 0; i < PE_LANES; i++)
-#define MOST_TEXELS (1u << 22) /* of an axis: positions in 256ths fit an int */
 #define MOST_BYTES (1u << 30)
 
-/* Two neighbours along an axis and the weight of the second in 256ths. */
-typedef struct line {
-  int32_t at[2][PE_LANES];
-  int32_t part[PE_LANES];
-} line;
+/* ---- what is common ------------------------------------------------------------------------------------------------- */
 
 PE_INLINE bool is_bytes(const pe_texture *t) { return t->kind == PE_KIND_UNORM && t->memory.bits == 8 && !t->srgb; }
 
-bool pe_flat_fits(const pe_texture_site *site, const pe_texture *t, const pe_sampler *s) {
+static bool is_sampled(const pe_texture *t, const pe_sampler *s) {
   const pe_surface_desc *d = &t->memory;
-  bool plain = !site->integer && !site->gather && !site->offsets && site->result == PE_RESULT_B32;
-  bool flat = site->geom == PE_GEOM_2D && t->geom == PE_GEOM_2D && d->levels == 1 && d->layout == PE_LAYOUT_PITCH;
-  bool small = d->width < MOST_TEXELS && d->height < MOST_TEXELS && (d->height + 1) * d->level[0].pitch < MOST_BYTES;
-  bool summed = s->filter == PE_FILTER_LINEAR, copied = !summed && s->mip_filter == PE_FILTER_POINT;
-  bool known = is_bytes(t) || (d->bits == 32 && (copied || t->kind == PE_KIND_FLOAT));
-  return plain && flat && small && known && (summed || copied);
+  bool small = d->width < PE_MOST_TEXELS && d->height < PE_MOST_TEXELS, isotropic = s->anisotropy <= 1;
+  bool drawn =
+      t->geom == PE_GEOM_2D || t->geom == PE_GEOM_A2D || (t->geom == PE_GEOM_1D && s->address[1] != PE_ADDRESS_BORDER);
+  bool summed = s->filter == PE_FILTER_LINEAR && (is_bytes(t) || (d->bits == 32 && t->kind == PE_KIND_FLOAT));
+  bool copied = s->filter == PE_FILTER_POINT && s->mip_filter == PE_FILTER_POINT;
+  return drawn && small && isotropic && (summed || copied);
 }
 
-/* ---- texels along an axis ------------------------------------------------------------------------------------------- */
-
-PE_INLINE pe_axis_rule rule_of(const pe_texture *t, const pe_sampler *s, uint32_t axis, const int32_t *offset) {
-  return pe_rule(s->address[axis], s->normalized, axis ? t->memory.height : t->memory.width, offset);
+uint32_t pe_flat_ways(const pe_texture *t, const pe_sampler *s) {
+  const pe_surface_desc *d = &t->memory;
+  bool scaled = t->kind == PE_KIND_UNORM || t->kind == PE_KIND_SNORM;
+  bool rows = t->state == PE_TEXTURE_IMAGE && d->levels == 1 && d->layout != PE_LAYOUT_BLOCK_LINEAR;
+  if (!rows || d->total_bytes >= MOST_BYTES || (scaled && !is_bytes(t))) return 0;
+  bool counted = pe_is_line(t->geom) || t->geom == PE_GEOM_2D || t->geom == PE_GEOM_A2D;
+  return (is_sampled(t, s) ? PE_FLAT_SAMPLED : 0) | (counted ? PE_FLAT_COUNTED : 0);
 }
 
-/* The texels of coordinates in texels: f32 has room for every step. */
-PE_INLINE void find_near(line *restrict l, const uint32_t *restrict coordinate, float extent, bool linear) {
-  EACH_LANE {
-    float u = pe_float(coordinate[i]), at = __builtin_fabsf(u) >= 0x1p-126f ? u : 0; /* no NaN, nothing subnormal */
-    at = at < -2 ? -2 : at;
-    at = at > extent + 2 ? extent + 2 : at;
-    at *= linear ? 256 : 1;
-    int32_t whole = (int32_t)at;
-    whole -= (float)whole > at;
-    if (linear) whole += (at - (float)whole >= 0.5f) - 128; /* floor(at - 127.5) */
-    l->at[0][i] = linear ? whole >> 8 : whole;
-    l->part[i] = whole & 255;
-  }
-}
-
-/* The texels of coordinates that are fractions of the extent. */
-PE_INLINE void find_normalized(line *restrict l, const uint32_t *restrict coordinate, const pe_axis_rule *rule,
-                               bool linear) {
-  double u[PE_LANES], p[PE_LANES];
-  EACH_LANE u[i] = pe_float(coordinate[i]);
-  pe_positions(p, u, rule);
-  EACH_LANE {
-    double at = linear ? p[i] * 256 - 127.5 : p[i];
-    int32_t whole = (int32_t)at;
-    whole -= whole > at;
-    l->at[0][i] = linear ? whole >> 8 : whole;
-    l->part[i] = whole & 255;
-  }
-}
-
-/* The texels of one axis; lanes that need the border colour. */
-PE_INLINE uint32_t find_line(line *restrict l, const uint32_t *coordinate, const pe_axis_rule *rule, bool linear) {
-  uint32_t outside[PE_LANES], any = 0;
-  if (rule->scale == 1 && !pe_repeats(rule->mode))
-    find_near(l, coordinate, (float)rule->extent, linear);
-  else
-    find_normalized(l, coordinate, rule, linear);
-  if (linear) EACH_LANE l->at[1][i] = l->at[0][i] + 1;
-  for (uint32_t n = 0; n < (linear ? 2 : 1); n++) {
-    pe_place_indices(l->at[n], outside, rule);
-    if (rule->mode == PE_ADDRESS_BORDER) EACH_LANE any |= outside[i] << i;
-  }
-  return any;
+uint32_t pe_flat_way(const pe_texture_site *site, const pe_texture *t) {
+  if (site->gather | site->offsets | (site->result != PE_RESULT_B32)) return 0;
+  bool lines = pe_is_line(site->geom) && pe_is_line(t->geom);
+  if (site->integer) return (site->geom == t->geom || lines) && site->lod != PE_LOD_LEVEL ? PE_FLAT_COUNTED : 0;
+  return site->geom == t->geom ? PE_FLAT_SAMPLED : 0;
 }
 
 /* ---- texels --------------------------------------------------------------------------------------------------------- */
 
-/* Words of four bytes; those of neighbouring lanes mostly are neighbours. */
+/* Whether the lanes of each half read neighbouring words. */
+PE_INLINE void find_runs(bool run[2], const int32_t *restrict offset) {
+  int32_t stray[PE_LANES], any[2] = {0, 0};
+  PE_EACH_LANE stray[i] = offset[i] - offset[i & 16] - (int32_t)(4 * (i & 15));
+  for (uint32_t i = 0; i < 16; i++) any[0] |= stray[i];
+  for (uint32_t i = 0; i < 16; i++) any[1] |= stray[16 + i];
+  run[0] = !any[0], run[1] = !any[1];
+}
+
+/* Words of four bytes. */
 PE_INLINE void read_words(uint32_t *restrict to, const uint8_t *base, const int32_t *restrict offset) {
-  for (uint32_t first = 0; first < PE_LANES; first += 16) {
-    int32_t stray = 0;
-    for (int32_t i = 0; i < 16; i++) stray |= offset[first + i] - offset[first] - 4 * i;
-    if (!stray)
+  bool run[2];
+  find_runs(run, offset);
+  for (uint32_t half = 0, first = 0; half < 2; half++, first += 16) {
+    if (run[half])
       memcpy(to + first, base + offset[first], 64);
     else
-      for (uint32_t i = first; i < first + 16; i++) memcpy(to + i, base + offset[i], 4);
+      for (uint32_t i = first; i < first + 16; i++) {
+        uint32_t word;
+        memcpy(&word, base + offset[i], sizeof word);
+        to[i] = pe_alone(word);
+      }
   }
 }
 
@@ -108,14 +82,23 @@ PE_INLINE void read_texels(pe_words *restrict words, const pe_surface_desc *d, c
     read_words(words->word[0], d->base, offset);
     return;
   }
-  EACH_LANE wide[i] = (uint32_t)offset[i];
+  PE_EACH_LANE wide[i] = (uint32_t)offset[i];
   pe_read_texels(words, d->base, wide, d->elem_bytes);
 }
 
+/* Where the first texels of rows are. */
+PE_INLINE void find_rows(int32_t *restrict row, const pe_flat *f, const int32_t *restrict y) {
+  const pe_surface_desc *d = &f->texture->memory;
+  int32_t pitch = (int32_t)d->level[0].pitch, stride = (int32_t)d->layer_stride;
+  uint32_t last = d->layers - 1;
+  PE_EACH_LANE row[i] = y[i] * pitch;
+  if (f->layer) PE_EACH_LANE row[i] += (int32_t)(f->layer[i] < last ? f->layer[i] : last) * stride;
+}
+
 PE_INLINE void read_corner(pe_words *restrict words, const pe_surface_desc *d, const int32_t *restrict x,
-                           const int32_t *restrict y) {
-  int32_t offset[PE_LANES], pitch = (int32_t)d->level[0].pitch, first = (int32_t)d->level[0].offset;
-  EACH_LANE offset[i] = first + y[i] * pitch + x[i] * (int32_t)d->elem_bytes;
+                           const int32_t *restrict row) {
+  int32_t offset[PE_LANES];
+  PE_EACH_LANE offset[i] = row[i] + x[i] * (int32_t)d->elem_bytes;
   read_texels(words, d, offset);
 }
 
@@ -128,36 +111,49 @@ PE_INLINE void store(uint32_t *restrict row, const uint32_t *restrict bits, uint
     PE_FOR_LANES(i, mask) row[i] = bits[i];
 }
 
-PE_INLINE void point_component(uint32_t *restrict bits, const pe_words *words, uint32_t place, bool bytes) {
+PE_INLINE void point_component(uint32_t *restrict bits, const pe_texture *t, const pe_words *words, uint32_t place,
+                               bool bytes) {
   if (bytes)
-    EACH_LANE bits[i] = pe_float_bits((float)(int32_t)(words->word[0][i] >> 8 * place & 255) / 255);
+    PE_EACH_LANE bits[i] = pe_float_bits((float)(int32_t)(words->word[0][i] >> 8 * place & 255) / 255);
   else
-    memcpy(bits, words->word[place], PE_LANES * sizeof *bits);
+    pe_texel_bits(bits, words, place, t->memory.bits, t->kind);
+}
+
+/* Keep the components of texels; those of `none` read as zero. */
+PE_INLINE void keep_points(const pe_flat *f, const pe_words *words, bool bytes, const uint32_t *none) {
+  for (uint32_t k = 0; k < 4; k++) {
+    uint32_t bits[PE_LANES];
+    int32_t place = pe_component_place(&f->texture->memory, k);
+    if (!(f->wanted >> k & 1)) continue;
+    if (place < 0)
+      memset(bits, 0, sizeof bits);
+    else
+      point_component(bits, f->texture, words, (uint32_t)place, bytes);
+    if (none) PE_EACH_LANE bits[i] = none[i] ? 0 : bits[i];
+    store(f->out + k * PE_LANES, bits, f->mask);
+  }
 }
 
 PE_INLINE void mixed_bytes(uint32_t *restrict bits, const pe_words words[4], int32_t weight[4][PE_LANES], uint32_t place) {
   int32_t sum[PE_LANES];
-  EACH_LANE {
+  PE_EACH_LANE {
     sum[i] = 0;
     for (uint32_t c = 0; c < 4; c++) sum[i] += (int32_t)(words[c].word[0][i] >> 8 * place & 255) * weight[c][i];
   }
   pe_normalized_sum(bits, sum, 8, false);
 }
 
-PE_INLINE void mixed_floats(uint32_t *restrict bits, const pe_texture *t, const pe_words words[4],
-                            int32_t weight[4][PE_LANES], uint32_t place) {
-  pe_fineness fine = pe_fineness_of(t, false);
-  double number[4][PE_LANES];
-  int32_t exponent[4][PE_LANES];
-  for (uint32_t c = 0; c < 4; c++) {
-    EACH_LANE number[c][i] = pe_float(words[c].word[place][i]);
-    pe_exponents(exponent[c], words[c].word[place]);
-  }
-  pe_sum_of_plane(bits, number, exponent, weight, fine);
+PE_INLINE void mixed_floats(uint32_t *restrict bits, const pe_words words[4], int32_t weight[4][PE_LANES],
+                            const pe_shares *shares, uint32_t place) {
+  uint32_t word[4][PE_LANES], top[PE_LANES];
+  double total[PE_LANES];
+  for (uint32_t c = 0; c < 4; c++) memcpy(word[c], words[c].word[place], sizeof word[c]);
+  pe_add_words(total, top, 4, word, weight, shares);
+  pe_round_words(bits, total);
 }
 
 PE_INLINE void find_weights(int32_t weight[4][PE_LANES], const int32_t *restrict a, const int32_t *restrict b) {
-  EACH_LANE {
+  PE_EACH_LANE {
     weight[3][i] = (a[i] * b[i] + 128) >> 8;
     weight[2][i] = b[i] - weight[3][i];
     weight[1][i] = a[i] - weight[3][i];
@@ -165,35 +161,72 @@ PE_INLINE void find_weights(int32_t weight[4][PE_LANES], const int32_t *restrict
   }
 }
 
-PE_INLINE bool fetch(const pe_flat *f, bool linear, bool bytes) {
-  static const int32_t none[PE_LANES];
-  const pe_surface_desc *d = &f->texture->memory;
-  line x, y;
-  pe_words words[4];
-  int32_t weight[4][PE_LANES];
-  pe_axis_rule across = rule_of(f->texture, f->sampler, 0, none), down = rule_of(f->texture, f->sampler, 1, none);
-  if ((find_line(&x, f->x, &across, linear) | find_line(&y, f->y, &down, linear)) & f->mask) return false;
-  for (uint32_t c = 0; c < (linear ? 4 : 1); c++) read_corner(&words[c], d, x.at[c & 1], y.at[c >> 1]);
-  if (linear) find_weights(weight, x.part, y.part);
+/* Keep the components of weighted sums. */
+PE_INLINE void keep_sums(const pe_flat *f, const pe_words words[4], int32_t weight[4][PE_LANES], bool bytes) {
+  pe_shares shares;
+  if (!bytes) pe_find_shares(&shares, 4, weight);
   for (uint32_t k = 0; k < 4; k++) {
     uint32_t bits[PE_LANES];
-    int32_t place = pe_component_place(d, k);
+    int32_t place = pe_component_place(&f->texture->memory, k);
     if (!(f->wanted >> k & 1)) continue;
     if (place < 0)
       memset(bits, 0, sizeof bits);
-    else if (!linear)
-      point_component(bits, words, (uint32_t)place, bytes);
     else if (bytes)
       mixed_bytes(bits, words, weight, (uint32_t)place);
     else
-      mixed_floats(bits, f->texture, words, weight, (uint32_t)place);
+      mixed_floats(bits, words, weight, &shares, (uint32_t)place);
     store(f->out + k * PE_LANES, bits, f->mask);
+  }
+}
+
+/* ---- fetches -------------------------------------------------------------------------------------------------------- */
+
+PE_INLINE pe_axis_rule rule_of(const pe_texture *t, const pe_sampler *s, uint32_t axis, const int32_t *offset) {
+  return pe_rule(s->address[axis], s->normalized, axis ? t->memory.height : t->memory.width, offset);
+}
+
+PE_INLINE bool sampled(const pe_flat *f, bool linear, bool bytes) {
+  static const int32_t none[PE_LANES];
+  const pe_surface_desc *d = &f->texture->memory;
+  pe_line x, y;
+  pe_words words[4];
+  int32_t weight[4][PE_LANES], row[2][PE_LANES];
+  bool normalized = f->sampler->normalized;
+  pe_axis_rule across = rule_of(f->texture, f->sampler, 0, none), down = rule_of(f->texture, f->sampler, 1, none);
+  uint32_t border = pe_find_line(&x, f->x, &across, normalized, linear) | pe_find_line(&y, f->y, &down, normalized, linear);
+  if (border & f->mask) return false;
+  for (uint32_t n = 0; n < (linear ? 2 : 1); n++) find_rows(row[n], f, y.at[n]);
+  for (uint32_t c = 0; c < (linear ? 4 : 1); c++) read_corner(&words[c], d, x.at[c & 1], row[c >> 1]);
+  if (linear) {
+    find_weights(weight, x.part, y.part);
+    keep_sums(f, words, weight, bytes);
+  } else {
+    keep_points(f, words, bytes, NULL);
   }
   return true;
 }
 
-PE_WIDE bool pe_flat_fetch(const pe_flat *f) {
+PE_WIDEST static bool sampled_flat(const pe_flat *f) {
   bool linear = f->sampler->filter == PE_FILTER_LINEAR;
-  if (is_bytes(f->texture)) return linear ? fetch(f, true, true) : fetch(f, false, true);
-  return linear ? fetch(f, true, false) : fetch(f, false, false);
+  if (is_bytes(f->texture)) return linear ? sampled(f, true, true) : sampled(f, false, true);
+  return linear ? sampled(f, true, false) : sampled(f, false, false);
 }
+
+/* Integer coordinates are indices; what is outside reads as zero. */
+PE_WIDEST static bool counted_flat(const pe_flat *f) {
+  const pe_surface_desc *d = &f->texture->memory;
+  uint32_t none[PE_LANES], width = d->width, height = d->height, layers = d->layers;
+  int32_t x[PE_LANES], y[PE_LANES], row[PE_LANES];
+  pe_words words;
+  PE_EACH_LANE {
+    none[i] = f->x[i] >= width || f->y[i] >= height || (f->layer && f->layer[i] >= layers);
+    x[i] = f->x[i] < width ? (int32_t)f->x[i] : 0;
+    y[i] = f->y[i] < height ? (int32_t)f->y[i] : 0;
+  }
+  find_rows(row, f, y);
+  read_corner(&words, d, x, row);
+  keep_points(f, &words, is_bytes(f->texture), none);
+  return true;
+}
+
+bool pe_flat_fetch(const pe_flat *f, uint32_t way) { return way == PE_FLAT_COUNTED ? counted_flat(f) : sampled_flat(f); }

@@ -4,8 +4,8 @@
 #include "texture_slope.h"
 
 /* A level in 256ths, cut. */
-static int32_t pe_level_units(double level) {
-  double near = level > -PE_FAR_LEVEL ? level : -PE_FAR_LEVEL; /* not NaN */
+PE_INLINE int32_t pe_level_units(float level) {
+  float near = level > -PE_FAR_LEVEL ? level : -PE_FAR_LEVEL; /* not NaN */
   return (int32_t)((near < PE_FAR_LEVEL ? near : PE_FAR_LEVEL) * 256);
 }
 
@@ -17,11 +17,12 @@ PE_INLINE void pe_asked_levels(const pe_tex_run *r, int32_t *restrict asked) {
   int32_t bias = lod == PE_LOD_LEAST ? 0 : pe_level_units(fminf(r->sampler.bias, PE_MOST_BIAS));
   memset(asked, 0, PE_LANES * sizeof *asked);
   if (lod == PE_LOD_GRADIENT) pe_slope_levels(r, asked);
-  PE_FOR_LANES(i, r->mask) {
-    float level = pe_float(r->in.level[i]);
-    if (lod == PE_LOD_LEVEL) asked[i] = pe_level_units(level == level ? level : 0);
-    asked[i] += bias;
-  }
+  if (lod == PE_LOD_LEVEL)
+    for (uint32_t i = 0; i < PE_LANES; i++) {
+      float level = pe_float(r->in.level[i]);
+      asked[i] = pe_level_units(level == level ? level : 0);
+    }
+  for (uint32_t i = 0; i < PE_LANES; i++) asked[i] += bias;
 }
 
 /* Integer levels: those that are not there have no texels. */
@@ -46,17 +47,14 @@ PE_INLINE void pe_find_levels(pe_tex_run *r) {
   }
   if (!last || r->site->gather) return; /* a gather reads level 0 */
   pe_asked_levels(r, asked);
-  PE_FOR_LANES(i, r->mask) {
+  bool between = s->mip_filter == PE_FILTER_LINEAR;
+  for (uint32_t i = 0; i < PE_LANES; i++) {
     int32_t at = asked[i];
     at = at < most ? at : most;
     at = at > least ? at : least;
     at = at < 0 ? 0 : at < last ? at : last;
-    if (s->mip_filter == PE_FILTER_LINEAR) {
-      r->level[i] = (uint32_t)at >> 8;
-      r->level_part[i] = at & 255;
-    } else {
-      r->level[i] = (uint32_t)(at + 128) >> 8;
-    }
+    r->level[i] = (uint32_t)(between ? at : at + 128) >> 8;
+    r->level_part[i] = between ? at & 255 : 0;
   }
 }
 

@@ -116,8 +116,9 @@ PE_INLINE void pe_find_layers(pe_tex_run *r) {
     uint32_t index = r->in.layer[i] < last ? r->in.layer[i] : last;
     uint32_t within = r->in.sample[i] < most ? r->in.sample[i] : most;
     r->layer[i] = index * inner + (r->cube ? 0 : within);
-    r->lost[i] |= counted && r->in.layer[i] > last;
   }
+  if (!counted) return;
+  for (uint32_t i = 0; i < 32; i++) r->lost[i] |= r->in.layer[i] > last;
 }
 
 #endif

@@ -20,22 +20,42 @@ typedef struct pe_words {
 extern const float pe_srgb[256];
 extern const int8_t pe_srgb_exponent[256];
 
-#define PE_READ(TYPE, COUNT)                                          \
-  for (uint32_t i = 0; i < PE_LANES; i++) {                           \
-    TYPE item[COUNT];                                                 \
-    memcpy(item, base + offset[i], sizeof item);                      \
-    for (uint32_t k = 0; k < COUNT; k++) words->word[k][i] = item[k]; \
+/* A word that is moved by itself: compilers make slow vectors of words from anywhere. */
+PE_INLINE uint32_t pe_alone(uint32_t word) {
+  __asm__("" : "+r"(word));
+  return word;
+}
+
+/* Texels of one word or less. */
+#define PE_READ(TYPE)                             \
+  for (uint32_t i = 0; i < PE_LANES; i++) {       \
+    TYPE item;                                    \
+    memcpy(&item, base + offset[i], sizeof item); \
+    words->word[0][i] = pe_alone(item);           \
   }
+
+/* Texels of `count` words: each is moved as a whole first. */
+#define PE_READ_WORDS(COUNT)                                                             \
+  uint32_t texel[PE_LANES][COUNT];                                                       \
+  for (uint32_t i = 0; i < PE_LANES; i++) memcpy(texel[i], base + offset[i], 4 * COUNT); \
+  for (uint32_t k = 0; k < COUNT; k++)                                                   \
+    for (uint32_t i = 0; i < PE_LANES; i++) words->word[k][i] = texel[i][k];
 
 /* The texels at byte offsets of a surface's memory, which are valid in all lanes. */
 PE_INLINE void pe_read_texels(pe_words *restrict words, const uint8_t *base, const uint64_t *restrict offset,
                               uint32_t bytes) {
   switch (bytes) {
-    case 1: PE_READ(uint8_t, 1) break;
-    case 2: PE_READ(uint16_t, 1) break;
-    case 4: PE_READ(uint32_t, 1) break;
-    case 8: PE_READ(uint32_t, 2) break;
-    default: PE_READ(uint32_t, 4) break;
+    case 1: PE_READ(uint8_t) break;
+    case 2: PE_READ(uint16_t) break;
+    case 4: PE_READ(uint32_t) break;
+    case 8: {
+      PE_READ_WORDS(2)
+      break;
+    }
+    default: {
+      PE_READ_WORDS(4)
+      break;
+    }
   }
 }
 

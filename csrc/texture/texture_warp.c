@@ -126,25 +126,51 @@ PE_INLINE void plane_numbers(const pe_tex_run *r, const pe_footprint *f, uint32_
   }
 }
 
+/* The same of components that are f32, as bits. */
+PE_INLINE void plane_words(const pe_tex_run *r, const pe_footprint *f, uint32_t first, uint32_t count, const pe_words *words,
+                           uint32_t component, uint32_t word[][32]) {
+  uint32_t place = (uint32_t)pe_component_place(&r->texture->memory, component);
+  uint32_t border = f->border ? pe_float_bits(r->sampler.border[component]) : 0;
+  for (uint32_t c = 0; c < count; c++)
+    for (uint32_t i = 0; i < 32; i++) {
+      uint32_t given = words[c].word[place][i];
+      word[c][i] = f->border && f->outside[first + c][i] ? border : given;
+    }
+}
+
+/* Add a component of a plane, its texels from `first` on. */
+PE_INLINE void add_component(const pe_tex_run *r, pe_footprint *f, uint32_t first, uint32_t count, const pe_words *words,
+                             uint32_t k, const pe_shares *shares, sums *sum) {
+  double number[PE_PLANE][32];
+  int32_t exponent[PE_PLANE][32];
+  uint32_t word[PE_PLANE][32];
+  pe_fineness fine = pe_fineness_of(r->texture, pe_is_srgb(r->texture, k));
+  bool counted = is_counted(r, k);
+  if (!counted && fine.words) {
+    plane_words(r, f, first, count, words, k, word);
+    pe_add_plane_of_words(&sum->measured[k], count, word, &f->weight[first], shares, fine);
+    return;
+  }
+  plane_numbers(r, f, first, count, words, k, number, exponent);
+  if (!counted) {
+    pe_add_plane(&sum->measured[k], count, number, exponent, &f->weight[first], fine);
+    return;
+  }
+  for (uint32_t c = 0; c < count; c++)
+    for (uint32_t i = 0; i < 32; i++) sum->counted[k][i] += f->weight[first + c][i] * (int32_t)number[c][i];
+}
+
 /* Add a plane of a footprint, its texels from `first` on. */
 PE_INLINE void add_plane(const pe_tex_run *r, pe_footprint *f, uint32_t first, sums *sum) {
   pe_words words[PE_PLANE];
-  double number[PE_PLANE][32];
-  int32_t exponent[PE_PLANE][32];
+  pe_shares shares;
   uint32_t count = f->corners < PE_PLANE ? f->corners : PE_PLANE;
   for (uint32_t c = 0; c < count; c++)
     read_corner(r, f, first + c, pe_texels_observed(r->w) ? weighted(f->weight[first + c]) : 0, &words[c]);
-  for (uint32_t k = 0; k < 4; k++) {
-    if (pe_component_place(&r->texture->memory, k) < 0 || !(r->wanted >> k & 1)) continue;
-    plane_numbers(r, f, first, count, words, k, number, exponent);
-    if (is_counted(r, k)) {
-      for (uint32_t c = 0; c < count; c++)
-        for (uint32_t i = 0; i < 32; i++) sum->counted[k][i] += f->weight[first + c][i] * (int32_t)number[c][i];
-    } else {
-      pe_add_plane(&sum->measured[k], count, number, exponent, &f->weight[first],
-                   pe_fineness_of(r->texture, pe_is_srgb(r->texture, k)));
-    }
-  }
+  pe_find_shares(&shares, count, &f->weight[first]);
+  for (uint32_t k = 0; k < 4; k++)
+    if (pe_component_place(&r->texture->memory, k) >= 0 && r->wanted >> k & 1)
+      add_component(r, f, first, count, words, k, &shares, sum);
 }
 
 /* ---- results -------------------------------------------------------------------------------------------------------- */
@@ -270,12 +296,7 @@ PE_INLINE void sample_filtered(const pe_tex_run *r) {
   }
 }
 
-static bool sample_flat(const pe_tex_run *r) {
-  if (pe_texels_observed(r->w) || !pe_flat_fits(r->site, r->texture, &r->sampler)) return false;
-  return pe_flat_fetch(&(pe_flat){r->texture, &r->sampler, r->mask, r->wanted, r->in.x, r->in.y, r->out});
-}
-
-PE_WIDE static void sample(pe_tex_run *r) {
+PE_WIDEST static void sample(pe_tex_run *r) {
   pe_read_coordinates(r);
   pe_find_levels(r);
   pe_find_layers(r);
@@ -323,16 +344,11 @@ static uint32_t admit(const pe_tex_run *r, const pe_texture *sampler) {
   return PE_OK;
 }
 
-/* Put a sampler in force.  Nothing repeats unless coordinates are normalized; at several mip levels they are fractions all the
- * same.  A 1D texture is read as a 2D one, at y = 0, which shows at its border only. */
+/* Put a sampler in force.  A 1D texture is read as a 2D one, at y = 0, which shows at its border only. */
 static void use_sampler(pe_tex_run *r, const pe_sampler *sampler) {
   pe_sampler *s = &r->sampler;
   pe_tex_shape shape = pe_tex_shape_of(r->site->geom);
-  *s = *sampler;
-  s->normalized &= r->texture->sampler.normalized;
-  for (uint32_t k = 0; k < 3; k++)
-    if (pe_repeats(s->address[k]) && !s->normalized) s->address[k] = PE_ADDRESS_CLAMP;
-  s->normalized |= r->texture->memory.levels > 1;
+  *s = pe_in_force(sampler, r->texture);
   bool line = r->site->geom == PE_GEOM_1D && !r->site->integer;
   r->cube = shape.cube;
   r->dims = line && s->filter == PE_FILTER_LINEAR && s->address[1] == PE_ADDRESS_BORDER ? 2 : shape.dims;
@@ -355,23 +371,46 @@ static const pe_texture_table *table_of(const pe_warp *w) {
   return ctx ? ctx->textures : NULL;
 }
 
-void pe_tex(pe_warp *w, const pe_texture_site *site, uint32_t mask, const uint64_t *texture, const uint64_t *sampler,
-            const uint32_t *rows, uint32_t *out) {
+/* The common fetch; false: this is none. */
+PE_INLINE bool fetch_flat(const pe_warp *w, const pe_texture_site *site, const uint32_t *rows, uint32_t mask,
+                          const pe_texture *texture, const pe_sampler *sampler, uint32_t ways, uint32_t *out) {
+  uint32_t way = ways & pe_flat_way(site, texture);
+  if (!way || pe_texels_observed(w)) return false;
+  bool line = pe_is_line(site->geom);
+  const uint32_t *y = line ? pe_no_operand : rows + PE_LANES, *layer = site->geom == PE_GEOM_A2D ? y + PE_LANES : NULL;
+  return pe_flat_fetch(&(pe_flat){texture, sampler, mask, site->wanted, rows, y, layer, out}, way);
+}
+
+/* The lanes of `mask`, which share a texture and a sampler; `sampler` is NULL where it is the texture's own, else that of each lane. */
+static void fetch_run(pe_warp *w, const pe_texture_site *site, const uint32_t *rows, uint32_t mask, uint64_t handle,
+                      const uint64_t *sampler, uint32_t *out) {
   const pe_texture_table *table = table_of(w);
   pe_tex_run r; /* not all of it is needed, and most is large */
-  r.w = w, r.site = site, r.in = pe_tex_operands_of(site, rows), r.wanted = site->wanted, r.out = out;
+  r.w = w, r.site = site, r.in = pe_tex_operands_of(site, rows), r.mask = mask, r.wanted = site->wanted, r.out = out;
+  r.texture = pe_texture_lookup(table, handle);
+  const pe_texture *used = sampler ? pe_texture_lookup(table, sampler[__builtin_ctz(mask)]) : r.texture;
+  uint32_t status = admit(&r, used);
+  if (status != PE_OK) raise_fault(w, &r, status, handle, sampler);
+  use_sampler(&r, &used->sampler);
+  uint32_t ways = sampler ? pe_flat_ways(r.texture, &r.sampler) : r.texture->ways;
+  if (!fetch_flat(w, site, rows, mask, r.texture, &r.sampler, ways, out)) sample(&r);
+}
+
+void pe_tex(pe_warp *w, const pe_texture_site *site, uint32_t mask, const uint64_t *texture, const uint64_t *sampler,
+            const uint32_t *rows, uint32_t *out) {
   while (mask) {
-    uint32_t first = (uint32_t)__builtin_ctz(mask);
-    r.mask = pe_same_handle(texture, mask);
-    if (sampler) r.mask = pe_same_handle(sampler, r.mask);
-    mask &= ~r.mask;
-    r.texture = pe_texture_lookup(table, texture[first]);
-    const pe_texture *used = sampler ? pe_texture_lookup(table, sampler[first]) : r.texture;
-    uint32_t status = admit(&r, used);
-    if (status != PE_OK) raise_fault(w, &r, status, texture[first], sampler);
-    use_sampler(&r, &used->sampler);
-    if (!sample_flat(&r)) sample(&r);
+    uint32_t run = pe_same_handle(texture, mask), first = (uint32_t)__builtin_ctz(mask);
+    if (sampler) run = pe_same_handle(sampler, run);
+    mask &= ~run;
+    fetch_run(w, site, rows, run, texture[first], sampler, out);
   }
+}
+
+void pe_tex_lanes(pe_warp *w, const pe_texture_site *site, uint32_t mask, uint64_t handle, const uint32_t *rows,
+                  uint32_t *out) {
+  const pe_texture *texture = pe_texture_lookup(table_of(w), handle);
+  bool done = texture && fetch_flat(w, site, rows, mask, texture, &texture->own, texture->ways, out);
+  if (!done && mask) fetch_run(w, site, rows, mask, handle, NULL, out);
 }
 
 /* ---- queries -------------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import zlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -132,31 +133,68 @@ def test_gather(geometry: str, component: int) -> None:
         check(case, run(text, case.texture, rows), want, text)
 
 
-FLAT_FORMATS = ("R32_FLOAT", "R32G32B32A32_FLOAT", "R8_UNORM", "R8G8_UNORM", "R8G8B8A8_UNORM", "B8G8R8A8_UNORM", "R32G32_UINT")
-GUARDED = """{ .reg .pred %p; setp.ne.u32 %p, %l, 0; mov.b32 %o0, 7; mov.b32 %o1, 7; mov.b32 %o2, 7; mov.b32 %o3, 7;
-  @%p tex.2d.v4.u32.f32 {%o0, %o1, %o2, %o3}, [%t, {%x, %y}]; }"""
+ROW_FORMATS = (
+    "R32_FLOAT", "R32G32B32A32_FLOAT", "R8_UNORM", "R8G8_UNORM", "R8G8B8A8_UNORM", "B8G8R8A8_UNORM", "R32G32_UINT",
+    "R8G8B8A8_UINT", "R16_SINT", "R16G16B16A16_FLOAT",
+)  # fmt: skip
+GUARDED = """{{ .reg .pred %p; setp.ne.u32 %p, %s, 0; mov.b32 %o0, 7; mov.b32 %o1, 7; mov.b32 %o2, 7; mov.b32 %o3, 7;
+  @%p {} }}"""
 
 
-@pytest.mark.parametrize("format", FLAT_FORMATS)
-def test_pictures(format: str) -> None:
-    """One level stored row by row is fetched by code of its own; a block-linear texture is not, and gives the same bits."""
-    rng = rng_of("pictures", format)
-    filters = ("point",) if "UINT" in format else ("point", "linear")
+def compare(case: Case, other: Any, text: str, rows: dict[str, np.ndarray], want: list[list[int]]) -> None:
+    """Both textures give the same bits, in lanes that are on those of the model."""
+    got = run(GUARDED.format(text), case.texture, rows)
+    np.testing.assert_array_equal(got, run(GUARDED.format(text), other, rows), err_msg=str(case.options))
+    check(case, got, [w if on else [7] * 4 for w, on in zip(want, rows["s"])], str(case.options))
+
+
+def stored_otherwise(case: Case) -> Any:
+    fixed = {key: value for key, value in case.options.items() if key not in ("layout", "shape")}
+    return ptxemu.default_device().texture(case.texture.copy_to_host(), layout="block_linear", **fixed)
+
+
+@pytest.mark.parametrize("geometry", ["1d", "2d", "a2d"])
+@pytest.mark.parametrize("format", ROW_FORMATS)
+def test_levels_that_are_stored_row_by_row(format: str, geometry: str) -> None:
+    """They are fetched by code of their own; block-linear textures are not, and give the same bits."""
+    rng = rng_of("rows", format, geometry)
+    axes, text = "xyz"[: DIMS[geometry]], instruction(geometry, "plain")
+    filters = ("point",) if "INT" in format else ("point", "linear")
     for filter, address, normalized in itertools.product(filters, ADDRESSES, (False, True)):
         options = {"format": format, "filter": filter, "mip_filter": "point", "levels": 1, "read_mode": None}
         options |= {"normalized": normalized, "address": [address, str(rng.choice(ADDRESSES))], "layout": "pitch"}
-        case = random_case(rng, "2d", width=int(rng.integers(1, 60)), **options)
-        fixed = {key: value for key, value in case.options.items() if key not in ("layout", "shape")}
-        other = ptxemu.default_device().texture(case.texture.copy_to_host(), layout="block_linear", **fixed)
-        for _ in range(3):
-            rows = {"x": coordinates(rng, case, 0), "y": coordinates(rng, case, 1), "l": rng.integers(0, 3, LANES, np.uint32)}
-            if normalized or rng.integers(2):  # neighbouring lanes mostly read neighbouring texels
-                rows["x"] = (np.arange(LANES) / (case.model.levels[0].shape[3] if normalized else 1) + 0.3).astype(np.float32)
-                rows["y"] = np.repeat(rows["y"][::16], 16)
-            got = run(GUARDED, case.texture, rows)
-            np.testing.assert_array_equal(got, run(GUARDED, other, rows), err_msg=str(case.options))
-        want = [case.model.fetch([float(rows["x"][lane]), float(rows["y"][lane])]) for lane in range(LANES)]
-        check(case, got, [w if on else [7] * 4 for w, on in zip(want, rows["l"])], str(case.options))
+        case = random_case(rng, geometry, width=int(rng.choice([*range(1, 60), 8192, 8193])), **options)
+        other, extent = stored_otherwise(case), case.model.levels[0].shape[3]
+        for number in range(3):
+            rows = {name: coordinates(rng, case, axis) for axis, name in enumerate(axes)}
+            rows |= {"s": rng.integers(0, 3, LANES, np.uint32), "l": rng.integers(0, 5, LANES, np.uint32)}
+            if normalized or number:  # neighbouring lanes mostly read neighbouring texels
+                rows["x"] = (np.arange(LANES) / (extent if normalized else 1) + 0.3).astype(np.float32)
+                rows |= {name: np.repeat(rows[name][::16], 16) for name in axes[1:]}
+            places = [[float(rows[name][lane]) for name in axes] for lane in range(LANES)]
+            layers = [int(layer) if geometry == "a2d" else 0 for layer in rows["l"]]
+            want = [case.model.fetch(place, layer) for place, layer in zip(places, layers)]
+            compare(case, other, text, rows, want)
+
+
+@pytest.mark.parametrize("geometry", ["1d", "2d", "a2d"])
+@pytest.mark.parametrize("format", ROW_FORMATS)
+def test_texels_of_rows_by_integers(format: str, geometry: str) -> None:
+    """Likewise where coordinates are counted; neighbours may lie on both sides of an edge."""
+    rng = rng_of("counted", format, geometry)
+    axes, text = "xyz"[: DIMS[geometry]], instruction(geometry, "plain", "s32")
+    for _ in range(CASES):
+        options = {"format": format, "levels": 1, "layout": "pitch", "read_mode": None, "mip_filter": "point", "filter": "point"}
+        case = random_case(rng, geometry, width=int(rng.integers(1, 60)), **options)
+        shape = case.model.levels[0].shape
+        rows = {name: rng.integers(-2, shape[3 - axis] + 2, LANES).astype(np.int32) for axis, name in enumerate(axes)}
+        rows |= {"s": rng.integers(0, 3, LANES, np.uint32), "l": rng.integers(0, 5, LANES, np.uint32)}
+        if rng.integers(2):
+            rows["x"] = (np.arange(LANES) + rng.integers(-4, 20)).astype(np.int32)
+        rows["x"][:2] = (-(2**31), 2**31 - 1)
+        layers = [int(layer) if geometry == "a2d" else 0 for layer in rows["l"]]
+        want = [case.model.fetch_texel([int(rows[name][lane]) for name in axes], layers[lane]) for lane in range(LANES)]
+        compare(case, stored_otherwise(case), text, rows, want)
 
 
 # ---------------------------------------------------------------- results, corner cases

@@ -38,7 +38,7 @@ def _named_handle(ctx: Context, operand: SymRef) -> str:
     return ctx.inst(f"load i64, ptr {ctx.inst(f'inttoptr i64 {start} to ptr')}, align 8")
 
 
-def _uniform_handle(ctx: Context, operand: Operand) -> str | None:
+def uniform_handle(ctx: Context, operand: Operand) -> str | None:
     """The handle of all lanes, None if it may vary."""
     if isinstance(operand, SymRef):
         return ctx.kept(f"handle {id(operand.symbol)} {operand.offset}", lambda: _named_handle(ctx, operand))
@@ -86,7 +86,7 @@ def suld(ctx: Context, op: Op) -> None:
     """Surface load; lanes that get nothing (clamp mode zero) read zero."""
     kind, count = op.type(), len(op.dsts)
     bits, size = f"i{kind.bits}", kind.bytes * count
-    handle, site = _uniform_handle(ctx, op["s"]), _site(ctx, op, lib.PE_SULD_B, kind, count)
+    handle, site = uniform_handle(ctx, op["s"]), _site(ctx, op, lib.PE_SULD_B, kind, count)
     rows = texel_rows.rows_of(ctx, op, handle, size)
     lanes = texel_lanes.texels_of(ctx, op, handle, size) if rows is None else None
 
@@ -117,7 +117,7 @@ def sust(ctx: Context, op: Op) -> None:
     """Surface store, raw (.b) or formatted (.p)."""
     kind, items = op.type(), items_of(op["v"])
     raw, count, bits = op.mods["mode"] == "b", len(items), f"i{kind.bits}"
-    size, handle = kind.bytes * count, _uniform_handle(ctx, op["s"])
+    size, handle = kind.bytes * count, uniform_handle(ctx, op["s"])
     site = _site(ctx, op, lib.PE_SUST_B if raw else lib.PE_SUST_P, kind, count)
     rows = texel_rows.rows_of(ctx, op, handle, size) if raw else None
     lanes = texel_lanes.texels_of(ctx, op, handle, size) if raw and rows is None else None
@@ -160,7 +160,7 @@ def sured(ctx: Context, op: Op) -> None:
         _call(ctx, op, _site(ctx, op, code, kind, 1), lane_data(ctx, op["v"], kind))
         return []
 
-    texels = texel_lanes.texels_of(ctx, op, _uniform_handle(ctx, op["s"]), kind.bytes) if ctx.strays is not None else None
+    texels = texel_lanes.texels_of(ctx, op, uniform_handle(ctx, op["s"]), kind.bytes) if ctx.strays is not None else None
     if texels is None:
         called()
         return

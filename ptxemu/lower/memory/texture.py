@@ -9,7 +9,7 @@ from ptxemu.ir.ops import Imm, Op, Operand, items_of
 from ptxemu.ir.types import B32, ScalarType
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
-from ptxemu.lower.memory.surfaces import first_active, handles
+from ptxemu.lower.memory.surfaces import first_active, handles, uniform_handle
 
 RESULTS = {"f16": lib.PE_RESULT_F16, "f16x2": lib.PE_RESULT_F16X2}
 LEVELS = {"level": lib.PE_LOD_LEVEL, "grad": lib.PE_LOD_GRADIENT}
@@ -50,6 +50,15 @@ def _site(ctx: Context, op: Op, offsets: bool, wanted: int) -> str:
     )
 
 
+def _textures(ctx: Context, op: Op) -> tuple[str, list[tuple[str, str]]]:
+    """The function for lanes with one texture or with several, and its arguments that say which."""
+    own = isinstance(op["sampler"], Imm)
+    handle = uniform_handle(ctx, op["t"]) if own else None
+    if handle is not None:
+        return "pe_tex_lanes", [("i64", handle)]
+    return "pe_tex", [("ptr", handles(ctx, op["t"])), ("ptr", "null" if own else handles(ctx, op["sampler"]))]
+
+
 def _stacked(ctx: Context, rows: list[Operand]) -> str:
     """The address of the operands' bits, one row of lanes after another."""
     slot = ctx.temporary(f"[{len(rows) * LANES} x i32]")
@@ -65,12 +74,10 @@ def tex(ctx: Context, op: Op) -> None:
     result = op.type("dtype")
     wanted = _wanted(op, result)
     rows, offsets = _rows(op)
-    sampler = "null" if isinstance(op["sampler"], Imm) else handles(ctx, op["sampler"])
     out = ctx.temporary(f"[{4 * LANES} x i32]")
-    ctx.call(
-        "void", "pe_tex", ("ptr", "%w"), ("ptr", _site(ctx, op, offsets, wanted)), ("i32", ctx.bits_of(ctx.mask_of(op))),
-        ("ptr", handles(ctx, op["t"])), ("ptr", sampler), ("ptr", _stacked(ctx, rows)), ("ptr", out),
-    )  # fmt: skip
+    site, mask, operands = _site(ctx, op, offsets, wanted), ctx.bits_of(ctx.mask_of(op)), _stacked(ctx, rows)
+    function, textures = _textures(ctx, op)
+    ctx.call("void", function, ("ptr", "%w"), ("ptr", site), ("i32", mask), *textures, ("ptr", operands), ("ptr", out))
     for index, dst in enumerate(op["d"]):
         if dst is None:
             continue
