@@ -22,6 +22,11 @@ class Surface:
 
 
 @dataclass(frozen=True)
+class Texture(Surface):
+    """One that it samples by coordinates in texels: bilinearly, the edges go on."""
+
+
+@dataclass(frozen=True)
 class Case:
     """One launch.
 
@@ -131,6 +136,22 @@ def blur(random: np.random.Generator, small: bool) -> Case:
     sums = sum(padded[dy : dy + height, dx : dx + width] for dy in range(5) for dx in range(5))
     arguments = [Surface(image), Surface(np.zeros_like(image))]
     return Case((blocks(width, 16), blocks(height, 16)), (16, 16), arguments, {1: sums / 25}, 1e-5, extent=(width, height))
+
+
+@case
+def bilinear(random: np.random.Generator, small: bool) -> Case:
+    width, height = (61, 37) if small else (1024, 1024)
+    picture, angle = floats(random, height, width), 0.3
+    v, u = np.mgrid[:height, :width] - np.array([height, width]).reshape(2, 1, 1) / 2
+    x = np.cos(angle) * u - np.sin(angle) * v + width / 2
+    y = np.sin(angle) * u + np.cos(angle) * v + height / 2
+    left, top = np.floor(x), np.floor(y)
+    rows = [np.clip(top + step, 0, height - 1).astype(int) for step in (0, 1)]
+    columns = [np.clip(left + step, 0, width - 1).astype(int) for step in (0, 1)]
+    upper, lower = ((1 - (x - left)) * picture[row, columns[0]] + (x - left) * picture[row, columns[1]] for row in rows)
+    turned = (1 - (y - top)) * upper + (y - top) * lower
+    arguments = [Texture(picture), width, height, float(np.cos(angle)), float(np.sin(angle)), np.zeros_like(picture)]
+    return Case((blocks(width, 16), blocks(height, 16)), (16, 16), arguments, {5: turned}, 1e-2)  # weights have 8 bits
 
 
 def _mixed(value: Array) -> Array:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from cases import Array, Case, Surface, kernel_of
+from cases import Array, Case, Surface, Texture, kernel_of
 
 import ptxemu
 
@@ -47,6 +47,8 @@ class Emulated:
 
     @staticmethod
     def _item(device: ptxemu.Device, argument: Any) -> Any:
+        if isinstance(argument, Texture):
+            return device.texture(argument.array, format="R32_FLOAT", filter="linear", address="clamp", normalized=False)
         if isinstance(argument, Surface):
             array = argument.array
             return device.surface(array, format=FORMATS[array.dtype.kind], geometry=f"{array.ndim}d")
