@@ -71,7 +71,7 @@ PE_INLINE void read_words(uint32_t *restrict to, const uint8_t *base, const int3
       for (uint32_t i = first; i < first + 16; i++) {
         uint32_t word;
         memcpy(&word, base + offset[i], sizeof word);
-        to[i] = pe_alone(word);
+        to[i] = (uint32_t)pe_alone(word);
       }
   }
 }
@@ -100,6 +100,41 @@ PE_INLINE void read_corner(pe_words *restrict words, const pe_surface_desc *d, c
   int32_t offset[PE_LANES];
   PE_EACH_LANE offset[i] = row[i] + x[i] * (int32_t)d->elem_bytes;
   read_texels(words, d, offset);
+}
+
+/* Whether the second of two texels along x lies behind the first one, in every lane. */
+PE_INLINE bool are_pairs(const pe_line *x) {
+  int32_t apart = 0;
+  PE_EACH_LANE apart |= x->at[1][i] - x->at[0][i] - 1;
+  return !apart;
+}
+
+/* Two texels of four bytes each, which lie behind each other. */
+PE_INLINE void read_pairs(uint32_t *restrict first, uint32_t *restrict second, const uint8_t *base,
+                          const int32_t *restrict offset) {
+  uint64_t pair[PE_LANES];
+  PE_EACH_LANE {
+    uint64_t texels;
+    memcpy(&texels, base + offset[i], sizeof texels);
+    pair[i] = pe_alone(texels);
+  }
+  PE_EACH_LANE first[i] = (uint32_t)pair[i], second[i] = (uint32_t)(pair[i] >> 32);
+}
+
+/* The texels around the place of each lane: in pairs, unless lanes read neighbours. */
+PE_INLINE void read_corners(pe_words words[4], const pe_surface_desc *d, const pe_line *x, int32_t row[2][PE_LANES]) {
+  bool pairs = d->elem_bytes == 4 && are_pairs(x), run[2] = {false, false};
+  for (uint32_t c = 0; c < 4; c += 2) {
+    int32_t offset[PE_LANES];
+    PE_EACH_LANE offset[i] = row[c >> 1][i] + x->at[0][i] * (int32_t)d->elem_bytes;
+    if (pairs && !c) find_runs(run, offset);
+    if (pairs && !run[0] && !run[1]) {
+      read_pairs(words[c].word[0], words[c + 1].word[0], d->base, offset);
+    } else {
+      read_texels(&words[c], d, offset);
+      read_corner(&words[c + 1], d, x->at[1], row[c >> 1]);
+    }
+  }
 }
 
 /* ---- components ----------------------------------------------------------------------------------------------------- */
@@ -196,11 +231,12 @@ PE_INLINE bool sampled(const pe_flat *f, bool linear, bool bytes) {
   uint32_t border = pe_find_line(&x, f->x, &across, normalized, linear) | pe_find_line(&y, f->y, &down, normalized, linear);
   if (border & f->mask) return false;
   for (uint32_t n = 0; n < (linear ? 2 : 1); n++) find_rows(row[n], f, y.at[n]);
-  for (uint32_t c = 0; c < (linear ? 4 : 1); c++) read_corner(&words[c], d, x.at[c & 1], row[c >> 1]);
   if (linear) {
+    read_corners(words, d, &x, row);
     find_weights(weight, x.part, y.part);
     keep_sums(f, words, weight, bytes);
   } else {
+    read_corner(&words[0], d, x.at[0], row[0]);
     keep_points(f, words, bytes, NULL);
   }
   return true;

@@ -21,7 +21,7 @@ extern const float pe_srgb[256];
 extern const int8_t pe_srgb_exponent[256];
 
 /* A word that is moved by itself: compilers make slow vectors of words from anywhere. */
-PE_INLINE uint32_t pe_alone(uint32_t word) {
+PE_INLINE uint64_t pe_alone(uint64_t word) {
   __asm__("" : "+r"(word));
   return word;
 }
@@ -31,7 +31,7 @@ PE_INLINE uint32_t pe_alone(uint32_t word) {
   for (uint32_t i = 0; i < PE_LANES; i++) {       \
     TYPE item;                                    \
     memcpy(&item, base + offset[i], sizeof item); \
-    words->word[0][i] = pe_alone(item);           \
+    words->word[0][i] = (uint32_t)pe_alone(item); \
   }
 
 /* Texels of `count` words: each is moved as a whole first. */
