@@ -41,6 +41,8 @@ except ImportError:
     opencl = None
 
 START_UP = "start"
+WIDTH = 120
+"""Columns of a file."""
 SAMPLE = 0.01
 """Seconds that a sample lasts at least: short kernels run several times."""
 
@@ -125,7 +127,7 @@ def table_of(rows: list[Row]) -> Table:
     sides = list(dict.fromkeys(side for row in rows for side in (*row.costs, *row.failures) if side != "C"))
     columns = [(side, measure) for side in sides for measure in ("wall", "cpu")]
     table = Table(box=SIMPLE_HEAD)
-    table.add_column("kernel")
+    table.add_column("kernel", no_wrap=True)
     for title in ("C, ms", "ptxemu, ms", *(f"{side}, {measure}" for side, measure in columns)):
         table.add_column(title, justify="right")
     for row in rows:
@@ -156,7 +158,7 @@ def main() -> None:
     names = options.names or [*CASES, START_UP]
     if unknown := set(names) - {*CASES, START_UP}:
         parser.error(f"no kernel is called {', '.join(sorted(unknown))}")
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
     console.print(f"{os.cpu_count()} CPUs; C: {CC} {' '.join(FLAGS + RELAXED)}; minima of {options.runs} rounds", highlight=False)
     device = ptxemu.Device()
     with tempfile.TemporaryDirectory() as folder:
