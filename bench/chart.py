@@ -2,7 +2,7 @@
 
     python bench/run.py --json out/1.json ... ; python bench/chart.py out/1.json ...
 
-Each file is of one process. bench/measured.json gets the median of the CPU times as multiples of C's, from which the table in
+Each file is of one process. bench/measured.json gets the median of the wall times as multiples of C's, from which the table in
 docs/performance.md is copied; docs/pictures/kernels.svg is drawn from it. Needs matplotlib.
 """
 
@@ -21,7 +21,7 @@ MEAN = "geometric mean"
 Ratios: TypeAlias = dict[str, dict[str, float]]  # of kernels, by sides
 
 
-def medians(files: list[Any], measure: str = "cpu") -> Ratios:
+def medians(files: list[Any], measure: str = "wall") -> Ratios:
     """The ratios to C over several results of bench/run.py, which have the same kernels and sides."""
     found: dict[str, dict[str, list[float]]] = {}
     for rows in (file["kernels"] for file in files):
@@ -43,6 +43,8 @@ def shown(ratio: float | None) -> str:
     """Two significant digits."""
     if ratio is None:
         return "-"
+    if ratio < 0.995:
+        return f"{ratio:.2g}"
     return f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:.0f}"
 
 
@@ -62,7 +64,7 @@ def draw(ratios: Ratios, path: Path) -> None:
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(lambda ratio, _: f"{ratio:g}")
     axes.set_yticks([-place for place in range(len(rows))], list(rows))
-    axes.set_xlabel("CPU time as a multiple of C's: less is faster")
+    axes.set_xlabel("Wall time as a multiple of C's: less is faster")
     axes.grid(axis="x", alpha=0.3)
     axes.legend()
     path.parent.mkdir(exist_ok=True)
