@@ -307,18 +307,23 @@ class Tests:
         )
         step = self.scalar.cast("sext", t, course.step, wide)
         last = self.scalar.bin("add", wide, first, self.scalar.bin("mul", wide, step, str(self.trips - 2)))
-        ends = [self.scalar.bin("add", wide, end, str(offset)) for end in (first, last) for offset in comparison.spread]
+        low, high = self._ends(wide, first, last, step, comparison.spread)
         least = 0 if kind.kind == "u" else -(1 << kind.bits - 1)
-        for end in ends:
-            self._require(self.scalar.icmp("ult", wide, self.scalar.bin("sub", wide, end, str(least)), str(1 << kind.bits)))
+        if order not in ("gt", "ge"):  # what is greater than the bound has not wrapped, nor has what is less
+            self._require(self.scalar.icmp("sge", wide, low, str(least)))
+        if order not in ("lt", "le"):
+            self._require(self.scalar.icmp("slt", wide, high, str(least + (1 << kind.bits))))
         if order != "ne":
-            for end in ends:
-                self._require(self.scalar.icmp(f"s{order}", wide, end, bound))
+            self._require(self.scalar.icmp(f"s{order}", wide, high if order in ("lt", "le") else low, bound))
             return
-        sides = [
-            self.scalar.conjunction([self.scalar.icmp(f"s{side}", wide, end, bound) for end in ends]) for side in ("lt", "gt")
-        ]
-        self._require(self.scalar.bin("or", "i1", *sides))
+        below, above = self.scalar.icmp("slt", wide, high, bound), self.scalar.icmp("sgt", wide, low, bound)
+        self._require(self.scalar.bin("or", "i1", below, above))
+
+    def _ends(self, t: str, first: str, last: str, step: str, spread: tuple[int, int]) -> tuple[str, str]:
+        """The least and the greatest that a lane has from the first trip to the last."""
+        falls = self.scalar.icmp("slt", t, step, "0")
+        low, high = (self.scalar.select(falls, t, *ends) for ends in ((last, first), (first, last)))
+        return self.scalar.bin("add", t, low, str(spread[0])), self.scalar.bin("add", t, high, str(spread[1]))
 
 
 def _is_number(value: str) -> bool:
