@@ -14,6 +14,7 @@ from ptxemu.ir.graph import Graph, Phi, registers
 from ptxemu.ir.ops import Op, Operand, SReg
 
 SPACES = {"global", "generic"}
+TRIPS = 8  # of such a loop until a warp gives way: enough for the processor to see a stream in what all warps read
 GRID = SReg("nctaid.x")
 
 

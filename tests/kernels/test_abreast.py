@@ -74,6 +74,15 @@ def test_blocks_with_tensor_memory_come_one_after_another() -> None:
     assert found.looped and not found.abreast
 
 
+@pytest.mark.parametrize(("kind", "asks"), [("u8", False), ("u16", False), ("u32", True), ("u64", True)])
+def test_pieces_of_several_lines_are_asked_for(kind: str, asks: bool) -> None:
+    body = SUM.replace("ld.global.u32", f"ld.global.{kind}").replace("%r10, 4;", f"%r10, {int(kind[1:]) // 8};")
+    if kind == "u64":
+        body = body.replace("%r13, [%rd2];", "%rd6, [%rd2]; cvt.u32.u64 %r13, %rd6;")
+    code = str(compile.emit(compile.front(text(body + PUT)), "k", compile.Options(), "llvm"))
+    assert ("llvm.prefetch" in code) == asks
+
+
 def sums(data: np.ndarray, threads: int) -> np.ndarray:
     """Of each thread, in the order of its trips."""
     found = np.zeros(threads, np.uint32)

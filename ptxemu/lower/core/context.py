@@ -81,6 +81,7 @@ class Context:
         self.in_loop = False  # of the graph
         self.along_rows = False  # warps of blocks side by side may come one after another
         self.in_strides = False  # in a loop in which warps go through memory in strides, and read ahead
+        self.abreast: tuple[str, str] | None = None  # in such a loop: by how many warps and trips what another one reads is ahead
         self.by_trips = False  # in a loop with strides and barriers, so that warps have the same trip one after another
         self.active = ""  # the current block's mask
         self.active_bits = ""  # the same as an i32, made on demand

@@ -8,13 +8,15 @@ before the others of its own CTA.
 
 from __future__ import annotations
 
+from ptxemu.analysis.strides import TRIPS
 from ptxemu.analysis.survivors import Survivors
 from ptxemu.analysis.uniformity import Uniformity
-from ptxemu.ir.graph import Graph
+from ptxemu.ir.graph import Block, Graph
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.functions.looped import OF_A_WARP, LoopedBuilder, LoopedContext
 
+WARPS_AHEAD = 3  # whose turn it is to be when what is asked for is there
 OF_A_CTA = {"ctaid[0]", "ctaid[1]", "ctaid[2]", "shared_base", "cluster_base"}  # fields that differ between these CTAs
 
 
@@ -29,10 +31,27 @@ class AbreastBuilder(LoopedBuilder):
 
     def __init__(self, graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, survivors: Survivors) -> None:
         super().__init__(graph, uniformity, layout, unit, survivors)
-        self.asking = []  # for nothing: the processor does it, and sees no streams where it is asked for more
+        self.asking = []  # for later trips: what all warps read in one is a stream
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> AbreastContext:
         return AbreastContext(uniformity, layout, unit)
+
+    def _note_loop(self, block: Block) -> None:
+        super()._note_loop(block)
+        inside = any(block in loop.blocks for loop in self.turns)
+        self.ctx.abreast = ("%warps.ahead", "%trips.ahead") if inside else None
+
+    def _place(self) -> list[str]:
+        """Also where the warp is whose turn comes some turns later: behind the last one the first has its next."""
+        return [
+            *super()._place(),
+            f"  %later.number = add i32 %number, {WARPS_AHEAD}",
+            "  %is.next.round = icmp uge i32 %later.number, %warps.abreast",
+            "  %round.ahead = select i1 %is.next.round, i32 %warps.abreast, i32 0",
+            f"  %warps.later = sub i32 {WARPS_AHEAD}, %round.ahead",
+            "  %warps.ahead = sext i32 %warps.later to i64",
+            f"  %trips.ahead = select i1 %is.next.round, i64 {TRIPS}, i64 0",
+        ]
 
     def _bounds(self, warps: str, stride: str) -> list[str]:
         head = self.ctx.head

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from ptxemu._runtime import lib
 from ptxemu.analysis.common import common_ops
 from ptxemu.analysis.masks import representatives
-from ptxemu.analysis.strides import bases_of, strided
+from ptxemu.analysis.strides import TRIPS, bases_of, strided
 from ptxemu.analysis.survivors import Point, Survivor, Survivors
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES, ONE_WARP, kind_of
@@ -45,7 +45,6 @@ MOST_BARRIERS = 64  # in the text: LLVM takes the number of barriers times that 
 LARGEST_RECORD = 4096  # bytes of values; there is one for each warp in the function's frame, all of which is touched
 OF_A_WARP = {"local_base", "active", "warpid", "pos", "space", "exited"}  # fields that differ between the warps of a CTA
 NUMBERS = 16  # of barriers
-TRIPS = 8  # of a loop until a warp gives way: enough for the processor to see a stream in what all warps read
 MOST_AHEAD = 2  # loads of a trip, beyond which enough is under way without reading ahead
 REGISTERS = re.compile(r"%[\w.]+")  # of LLVM
 DEFINITION = re.compile(r"  (%[\w.]+) = ")
