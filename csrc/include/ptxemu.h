@@ -65,7 +65,6 @@ typedef struct pe_warp {
   uint32_t ctas;        /* as many CTAs: in a row along x, from this one on, or abreast, so that their warps follow, too */
   uint32_t warps;       /* of the CTA */
   uint32_t warp_stride; /* bytes from one warp to the next */
-  uint32_t number;      /* of the warp among those of all CTAs abreast */
   void **running;       /* where it says which warp runs */
   uint32_t watched;     /* PE_WATCH_...: somebody is to be told of barriers */
   uint64_t watch;       /* what its observer knows of the CTA */

@@ -45,11 +45,11 @@ class AbreastBuilder(LoopedBuilder):
         """Also where the warp is whose turn comes some turns later: behind the last one the first has its next."""
         return [
             *super()._place(),
-            f"  %later.number = add i32 %number, {WARPS_AHEAD}",
-            "  %is.next.round = icmp uge i32 %later.number, %warps.abreast",
-            "  %round.ahead = select i1 %is.next.round, i32 %warps.abreast, i32 0",
-            f"  %warps.later = sub i32 {WARPS_AHEAD}, %round.ahead",
-            "  %warps.ahead = sext i32 %warps.later to i64",
+            f"  %later.number = add i64 %number, {WARPS_AHEAD}",
+            "  %all.warps = zext i32 %warps.abreast to i64",
+            "  %is.next.round = icmp uge i64 %later.number, %all.warps",
+            "  %round.ahead = select i1 %is.next.round, i64 %all.warps, i64 0",
+            f"  %warps.ahead = sub i64 {WARPS_AHEAD}, %round.ahead",
             f"  %trips.ahead = select i1 %is.next.round, i64 {TRIPS}, i64 0",
         ]
 

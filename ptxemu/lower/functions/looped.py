@@ -397,8 +397,8 @@ class LoopedBuilder(FunctionBuilder):
         ctx.jump("next")
         ctx.start("next")
         stride = ctx.scalar.cast("zext", "i32", ctx.field("warp_stride"), "i64")
-        ctx.stmt(f"%following = getelementptr i8, ptr %w, i64 {stride}")
-        ctx.stmt("%round.over = icmp eq ptr %following, %end")
+        ctx.stmt(f"%following.w = getelementptr i8, ptr %w, i64 {stride}")
+        ctx.stmt("%round.over = icmp eq ptr %following.w, %end")
 
     def _assemble(self, symbol: str) -> str:
         ctx = self.ctx
@@ -439,20 +439,23 @@ class LoopedBuilder(FunctionBuilder):
         return [*lines, f"  store i32 {warps}, ptr %left, align 4"] if self.resumed else lines
 
     def _turn(self) -> list[str]:
-        """Whose turn it is."""
-        rounds = f", [ %first, %{self.round_end} ]" if self.resumed else ""
-        return [f"  %w = phi ptr [ %first, %entry ], [ %following, %next ]{rounds}"]
+        """Whose turn it is, and its record."""
+        if not self.resumed:
+            return ["  %w = phi ptr [ %first, %entry ], [ %following.w, %next ]"]
+        values = [("ptr", "w", "%first"), ("i64", "number", "0"), ("ptr", "record", "%records")]
+        return [
+            f"  %{name} = phi {kind} [ {first}, %entry ], [ %following.{name}, %next ], [ {first}, %{self.round_end} ]"
+            for kind, name, first in values
+        ]
 
     def _place(self) -> list[str]:
-        """The warp's record, and where it is."""
+        """Where the warp is, and the number and the record of the next one."""
         if not self.resumed:
             return []
-        offset, _ = self.ctx.layout.warp_field("number")
         return [
-            f"  %number.at = getelementptr i8, ptr %w, i64 {offset}",
-            "  %number = load i32, ptr %number.at, align 4, !invariant.load !2",
-            "  %place = getelementptr i32, ptr %places, i32 %number",
-            f"  %record = getelementptr [{self._record_bytes()} x i8], ptr %records, i32 %number",
+            "  %place = getelementptr i32, ptr %places, i64 %number",
+            "  %following.number = add nuw i64 %number, 1",
+            f"  %following.record = getelementptr i8, ptr %record, i64 {self._record_bytes()}",
         ]
 
     def _nothing_known(self) -> list[str]:
