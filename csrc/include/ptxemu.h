@@ -71,6 +71,8 @@ typedef struct pe_warp {
   uint64_t ranges;      /* of an observed launch: address of its worker's pe_range[PE_ALL_RANGES] */
   /* of its worker */
   const pe_apart *apart;
+  /* what pe_note_trip has told */
+  const uint32_t *trip_table, *trips_left, *trips_more;
 } pe_warp;
 
 typedef void (*pe_kernel)(pe_warp *);
@@ -140,6 +142,11 @@ void pe_stack_overflow(pe_warp *w, uint32_t mask);
 
 /* An indirect call of something that is not a function of its signature. Does not return. */
 void pe_invalid_call(pe_warp *w, uint32_t pos, uint32_t lane, uint64_t target);
+
+/* Accesses are about to be examined in a loop that makes the trips of another one as well: `left[i]` are those that lane i has
+ * left, the last `more[i]` of which are the other's, in rounds of some copies.  `table` has the number of rows, that of copies, and
+ * in each row the position of an access and of its copies, which faults name.  NULL when they have been examined. */
+void pe_note_trip(pe_warp *w, const uint32_t *table, const uint32_t *left, const uint32_t *more);
 
 /* Exact check of an access that failed the inline test.  addr[i] is lane i's address as the program wrote it (an offset
  * in shared/local space).  Faults if a lane of `mask` is misaligned or out of range; returns if all are fine. */

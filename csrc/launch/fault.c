@@ -9,11 +9,31 @@
 
 #define STACK_NEEDED (32u << 10) /* of the C library's functions as well: snprintf takes most */
 
+/* ---- loops that make the trips of others ---------------------------------------------------------------------------- */
+
+void pe_note_trip(pe_warp *w, const uint32_t *table, const uint32_t *left, const uint32_t *more) {
+  w->trip_table = table, w->trips_left = left, w->trips_more = more;
+}
+
+/* The position of an access, or of the copy of it that a lane's trip stands for. */
+static uint32_t position_in_trip(const pe_warp *w, uint32_t pos, uint32_t lane) {
+  const uint32_t *row = w->trip_table ? w->trip_table + 2 : NULL;
+  uint32_t rows = row ? w->trip_table[0] : 0, copies = row ? w->trip_table[1] : 0;
+  for (uint32_t i = 0; i < rows; i++, row += copies + 1) {
+    uint32_t left = w->trips_left[lane], more = w->trips_more[lane];
+    if (row[0] == pos && left <= more) return row[1 + (more - left) % copies];
+  }
+  return pos;
+}
+
+/* ---- records -------------------------------------------------------------------------------------------------------- */
+
 /* Warps and lanes are told of as threads have them that are not spread (spread.h). */
 static void keep(pe_record *record, const pe_warp *w, const pe_record *fault) {
   uint32_t lane = fault->lane < 0 ? 0 : (uint32_t)fault->lane;
   uint32_t thread = (w->tid[2][lane] * w->ntid[1] + w->tid[1][lane]) * w->ntid[0] + w->tid[0][lane];
   *record = *fault;
+  record->pos = position_in_trip(w, fault->pos, lane);
   record->warp = thread / PE_WARP_LANES;
   if (fault->lane >= 0) record->lane = (int32_t)(thread % PE_WARP_LANES);
   for (int axis = 0; axis < 3; axis++) {

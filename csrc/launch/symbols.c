@@ -29,6 +29,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_attend),
   SYMBOL(pe_fault),
   SYMBOL(pe_check),
+  SYMBOL(pe_note_trip),
   SYMBOL(pe_refuse_lanes),
   SYMBOL(pe_refuse_misaligned),
   SYMBOL(pe_reach),

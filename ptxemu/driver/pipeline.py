@@ -13,6 +13,7 @@ from msgspec import Struct
 from ptxemu.analysis.inductions import inductions
 from ptxemu.analysis.lone_lanes import lone_code
 from ptxemu.analysis.narrowing import narrowing
+from ptxemu.analysis.rests import rests
 from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.spread import may_be_spread
 from ptxemu.analysis.uniformity import Uniformity
@@ -33,6 +34,7 @@ from ptxemu.passes.lone_lanes import single_out
 from ptxemu.passes.loops import canonicalize
 from ptxemu.passes.narrow import narrow
 from ptxemu.passes.params import promote
+from ptxemu.passes.rests import go_on
 from ptxemu.passes.routines import Routine, routines
 from ptxemu.passes.ssa import construct
 from ptxemu.text.errors import UnsupportedError
@@ -113,6 +115,11 @@ def _single_out(bodies: Bodies) -> None:
     _reshape(bodies, lambda shapes: single_out(lone_code(shapes), shapes.varies))
 
 
+def _go_on(bodies: Bodies) -> None:
+    """Loops for what unrolled ones have left over make all trips, where lanes have different numbers of them."""
+    _reshape(bodies, lambda shapes: go_on(rests(shapes)))
+
+
 def _split(bodies: Bodies) -> None:
     """Addresses that loops move on become where lanes were before, plus a distance that they share."""
     _reshape(bodies, lambda shapes: split(inductions(shapes)))
@@ -174,11 +181,12 @@ LANE_PRIVATE = Pass("lane-private", lambda bodies: separate(bodies.graphs[0]))
 LONE_LANES = Pass("lone-lanes", _single_out)
 """Only for others, in code that is not quickly made and tells nobody of what it does."""
 
+RESTS = Pass("rests", _go_on)
 INDUCTIONS = Pass("inductions", _split)
 NARROW = Pass("narrow", _narrow)
 """For the same code as that."""
 
-BEST = (LONE_LANES, INDUCTIONS, NARROW)
+BEST = (LONE_LANES, RESTS, INDUCTIONS, NARROW)
 
 PASSES = (*TO_SSA, LANE_PRIVATE, *BEST)
 

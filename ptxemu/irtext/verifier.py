@@ -16,7 +16,7 @@ from ptxemu.irtext.op_rules import Surroundings, op_problems
 from ptxemu.irtext.printer import Body, print_op
 from ptxemu.irtext.problems import Problem
 
-SSA = frozenset({"ssa", "copies", "lane-private", "lone-lanes", "inductions", "narrow"})
+SSA = frozenset({"ssa", "copies", "lane-private", "lone-lanes", "rests", "inductions", "narrow"})
 CANONICAL = frozenset({"loops", "definedness", "ssa", "copies"})
 """Passes after which the graphs are in SSA form, and those after which loops have their canonical form."""
 

@@ -46,6 +46,11 @@ LANE_OF = internal_row("_lane_of", "d, a, lane", does="uniform, carries a")  # t
 IN_STEP = internal_row("_in_step", "d, a, step", does="asks lanes, uniform")  # those whose a goes by a step from the middle one's
 LINE_START = internal_row("_line_start", "d, a, lanes, step", does="asks lanes, uniform")  # the first's or the last's
 IN_LINE = internal_row("_in_line", "d, a, start, step", does="asks lanes, uniform")  # those whose a is start + step * lane
+WENT = internal_row("_went", "d, a, trips, step")  # a + trips * step
+REST_TRIPS = internal_row(
+    "_rest_trips", "d|all, rest, enters, so, first, bound, step, how, copies, numbers...", does="pure"
+)  # those that a rest makes for an unrolled loop, and with its own (passes/rests.py)
+TRIP = internal_row("_trip", "left, more, copies, positions...", does="pure")  # what faults in a trip of a loop name
 MOVED = internal_row("_moved", "d, a, by, step, middle, first, start, others")  # a + by; how a lies (passes/inductions.py)
 BARRIER_LEAVE = "_barrier_leave"
 

@@ -337,7 +337,7 @@ def test_compile_prints_the_ir_after_a_pass(folder, capsys):
 
 
 def test_compile_names_the_passes_and_analyses_that_there_are(folder, capsys):
-    passes = "check, inline, cfg, params, loops, definedness, ssa, copies, lane-private, lone-lanes, inductions, narrow"
+    passes = "check, inline, cfg, params, loops, definedness, ssa, copies, lane-private, lone-lanes, rests, inductions, narrow"
     message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--after", "sss")
     assert message == f"ptxemu: error: there is no pass 'sss'; there are {passes}"
     message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--analysis", "shape")

@@ -18,6 +18,7 @@ from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import BYPASSING, STRONG, Addr, Imm, MemoryAccess, Op, Reg, SymRef, Variable
 from ptxemu.ir.types import B32, B64, ScalarType
 from ptxemu.isa.table import CLUSTER
+from ptxemu.lower.core import trips
 from ptxemu.lower.core.context import WORD, Context
 from ptxemu.lower.core.distributed import Windows
 from ptxemu.lower.core.emit import Emitter
@@ -382,10 +383,11 @@ def refuse(ctx: Context, found: Access, addresses: str) -> None:
 
 
 def _ask(ctx: Context, name: str, attributes: str, found: Access, addresses: str) -> None:
-    ctx.call(
-        "void", name, ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(found.space_code)),
-        ("i32", str(found.size)), ("i32", ctx.bits_of(found.mask)), ("ptr", addresses), attributes=attributes,
-    )  # fmt: skip
+    with trips.noted(ctx):
+        ctx.call(
+            "void", name, ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(found.space_code)),
+            ("i32", str(found.size)), ("i32", ctx.bits_of(found.mask)), ("ptr", addresses), attributes=attributes,
+        )  # fmt: skip
 
 
 def assure(ctx: Context, found: Access) -> None:

@@ -77,6 +77,7 @@ class Context:
         self.common_values: dict[Reg, str] = {}  # of registers that are the same for all warps that the function runs
         self.vectors: Noted[Reg, str] = self.journal.dictionary()
         self.label = "entry"
+        self.trip: Op | None = None  # of this block: its trips may be those of another loop (lower/core/trips.py)
         self.noted_space = ""  # that of the access under way, as the warp's record has it on every way here; "" if not known
         self.in_loop = False  # of the graph
         self.along_rows = False  # warps of blocks side by side may come one after another
@@ -269,7 +270,7 @@ class Context:
     def forget(self) -> None:
         """At the start of a block nothing is known."""
         self.journal.clear()
-        self.active_bits = ""
+        self.active_bits, self.trip = "", None
         self.slots_used = 0
         self.scratch.begin_block()
 

@@ -32,6 +32,7 @@ MODULES = {
         "definedness",
         "inductions",
         "lone_lanes",
+        "rests",
     ),
     "memory": (
         "memory",
