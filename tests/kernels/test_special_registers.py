@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.driver import compile
+from tests.support.kernel_tools import kernel
 
 KERNEL = """
 .version 8.6
@@ -93,3 +95,16 @@ def test_clusters_have_one_block() -> None:
     zeros = [f"{name}.{axis}" for name in ("clusterid", "cluster_ctaid") for axis in "xyz"]
     assert words(*ones, "cluster_nctarank") == [1] * 7
     assert words(*zeros, "cluster_ctarank") == [0] * 7
+
+
+def test_code_knows_where_warps_begin() -> None:
+    """The place of a thread in its warp is a constant of its lane, where it is computed, too."""
+
+    def code(lane: str) -> list[str]:
+        place = "mov.u32 %r1, %tid.x; ld.param.u64 %rd1, [out]; mad.wide.u32 %rd1, %r1, 4, %rd1;"
+        text = str(
+            compile.emit(compile.front(kernel(f"{place} {lane} st.global.u32 [%rd1], %r2;")), "k", compile.Options(), "asm")
+        )
+        return [line.split()[0] for line in text.splitlines() if line.startswith("\t") and not line.startswith("\t.")]
+
+    assert sorted(code("and.b32 %r2, %r1, 31;")) == sorted(code("mov.u32 %r2, %laneid;"))

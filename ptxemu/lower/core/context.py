@@ -47,7 +47,7 @@ class Context:
     any_warp = "%w"
     """Of the CTA, for functions that only ask what all its warps have in common."""
 
-    sites_last = True  # what `site` makes is there for as long as the code is
+    of_one_place = True  # in the text: what is known there holds, and what `site` makes is there for as long as the code is
 
     def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         self.uniformity = uniformity

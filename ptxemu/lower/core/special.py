@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import SymRef, Variable
-from ptxemu.ir.types import ScalarType
+from ptxemu.ir.ops import SReg, SymRef, Variable
+from ptxemu.ir.types import B32, ScalarType
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.literals import vector_literal
 
@@ -61,9 +61,7 @@ def _tid_lanes(ctx: Context, axis: str) -> str:
 def _scalar(ctx: Context, stem: str, axis: str) -> tuple[str, int]:
     """(value, bits) of a register that is the same for the whole warp, or the base of its pattern."""
     if stem == "tid":
-        offset, _ = ctx.layout.warp_field("tid")
-        first = ctx.once(f"tid0.{axis}", f"getelementptr i8, ptr %w, i64 {offset + 4 * LANES * AXES[axis]}")
-        return ctx.inst(f"load i32, ptr {first}, align 4, !invariant.load !2"), 32
+        return _first_tid(ctx, axis), 32
     if stem == "laneid":
         return "0", 32
     if stem in ("ntid", "ctaid", "nctaid"):
@@ -88,6 +86,17 @@ def _scalar(ctx: Context, stem: str, axis: str) -> tuple[str, int]:
         shifted = ctx.scalar.bin("lshr", "i64", ctx.field("grid_workspace"), str(WORKSPACE[stem]))
         return ctx.scalar.cast("trunc", "i64", shifted, "i32"), 32
     return str(CONSTANTS.get(stem, 0)), 32  # %pm and other %envreg registers read as zero
+
+
+def _first_tid(ctx: Context, axis: str) -> str:
+    """That of the first lane, of which LLVM is to know as much as the shape says."""
+    shape = ctx.shape(SReg(f"tid.{axis}")) if ctx.of_one_place else None
+    if shape is not None and shape.zeros >= B32.bits:
+        return "0"
+    offset, _ = ctx.layout.warp_field("tid")
+    first = ctx.once(f"tid0.{axis}", f"getelementptr i8, ptr %w, i64 {offset + 4 * LANES * AXES[axis]}")
+    value = ctx.inst(f"load i32, ptr {first}, align 4, !invariant.load !2")
+    return ctx.scalar.bin("and", "i32", value, str(-1 << shape.zeros)) if shape is not None and shape.zeros else value
 
 
 def _of_cluster(ctx: Context, stem: str, axis: int) -> str:

@@ -169,7 +169,7 @@ def _stamped(ctx: Context, found: Access) -> Test:
 
 
 def _may_be_listed(ctx: Context, found: Access) -> bool:
-    listed = found.space == "shared" and found.kind in (lib.PE_READ, lib.PE_WRITE) and not found.strong and ctx.sites_last
+    listed = found.space == "shared" and found.kind in (lib.PE_READ, lib.PE_WRITE) and not found.strong and ctx.of_one_place
     return listed and found.size in WHOLE_WORDS and _is_pattern(ctx, found)
 
 

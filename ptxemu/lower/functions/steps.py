@@ -102,7 +102,7 @@ class FrameContext(Context):
 class RoutineContext(Context):
     """The routine of a step: its registers and immediate values are where the step's operands say."""
 
-    sites_last = False
+    of_one_place = False
 
     def __init__(self, caller: Context, operands: Operands) -> None:
         super().__init__(caller.uniformity, caller.layout, caller.unit)
