@@ -16,7 +16,7 @@ from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.functions.looped import OF_A_WARP, LoopedBuilder, LoopedContext
 
-WARPS_AHEAD = 3  # whose turn it is to be when what is asked for is there
+WARPS_AHEAD = 6  # whose turn it is to be when what is asked for is there
 OF_A_CTA = {"ctaid[0]", "ctaid[1]", "ctaid[2]", "shared_base", "cluster_base"}  # fields that differ between these CTAs
 
 
