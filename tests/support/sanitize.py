@@ -46,7 +46,7 @@ SUITES = (
     "test_sync", "test_leak", "test_init", "test_together", "test_texel", "test_copies", "test_waits", "test_scopes",
     "test_proxies", "test_places", "test_quiet", "test_virtual_memory", "test_pools",
     "test_children", "test_standing", "test_maps", "test_measured", "test_tensor_maps", "test_clusters", "test_cuda_clusters",
-    "test_abreast", "test_borders", "test_pieces", "test_large_grids",
+    "test_abreast", "test_borders", "test_pieces", "test_large_grids", "test_rests",
     "test_cancel", "test_node_attributes", "test_graph_drawings", "test_nested_launches",
 )  # fmt: skip
 COMPILER = """#!/bin/sh
