@@ -17,8 +17,9 @@ void pe_note_trip(pe_warp *w, const uint32_t *table, const uint32_t *left, const
 
 /* The position of an access, or of the copy of it that a lane's trip stands for. */
 static uint32_t position_in_trip(const pe_warp *w, uint32_t pos, uint32_t lane) {
-  const uint32_t *row = w->trip_table ? w->trip_table + 2 : NULL;
-  uint32_t rows = row ? w->trip_table[0] : 0, copies = row ? w->trip_table[1] : 0;
+  if (!w->trip_table) return pos;
+  const uint32_t *row = w->trip_table + 2;
+  uint32_t rows = w->trip_table[0], copies = w->trip_table[1];
   for (uint32_t i = 0; i < rows; i++, row += copies + 1) {
     uint32_t left = w->trips_left[lane], more = w->trips_more[lane];
     if (row[0] == pos && left <= more) return row[1 + (more - left) % copies];

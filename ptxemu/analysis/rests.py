@@ -9,27 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ptxemu.analysis.comparisons import compares_two
-from ptxemu.analysis.streams import alone, read_by, streams
+from ptxemu.analysis.comparisons import ORDERS, compares_two
+from ptxemu.analysis.streams import alone, readers, streams
 from ptxemu.analysis.trips import Makers, makers, sources
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.unrolled import Body, Copies
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Phi, reads, writes
 from ptxemu.ir.ops import Imm, Op, Reg
-from ptxemu.passes.rests import Rest, Test
+from ptxemu.passes.rests import COMPARISONS, Rest, Test
 from ptxemu.process.lazy import lazy_property
 
 COUNTS = (2, 4, 8)
 MOST = 100  # ops of a block: what they compute is followed from one to the next, which takes stack
-COMPARISONS = {
-    ("lt", "s"): "slt",
-    ("lt", "u"): "ult",
-    ("lo", "u"): "ult",
-    ("gt", "s"): "sgt",
-    ("gt", "u"): "ugt",
-    ("hi", "u"): "ugt",
-}
 EQUALITY = ("eq", "ne")
 
 
@@ -45,7 +37,6 @@ class _Search:
     def __init__(self, uniformity: Uniformity) -> None:
         self.uniformity = uniformity
         self.loops = uniformity.structure.loops
-        self.made = makers(uniformity.structure.order)
 
     # -- whether it pays
 
@@ -69,12 +60,12 @@ class _Search:
 
     @lazy_property
     def _readers(self) -> dict[Reg, set[Block]]:
-        """The blocks in which registers are read."""
-        found: dict[Reg, set[Block]] = {}
-        for block in self.uniformity.structure.order:
-            for reg in read_by(block):
-                found.setdefault(reg, set()).add(block)
-        return found
+        return readers(self.uniformity.structure.order)
+
+    @lazy_property
+    def made(self) -> Makers:
+        """What makes the registers of the graph."""
+        return makers(self.uniformity.structure.order)
 
     # -- the blocks
 
@@ -209,9 +200,8 @@ class _Search:
                 follows.update(writes(op))
         inside = set(several.block.phis.dsts) | {reg for op in several.block.ops for reg in writes(op)}
         after = {block for block in several.block.succs if block is not several.latch}
-        there = {several.block, several.latch, *after}
-        return all(self._readers.get(reg, set()) <= {join, between, *there} for reg in follows) and all(
-            self._readers.get(reg, set()) <= there for reg in inside
+        return all(self._readers.get(reg, set()) <= {join, between, several.block} for reg in follows) and all(
+            self._readers.get(reg, set()) <= {several.block, several.latch, *after} for reg in inside
         )
 
 
@@ -294,4 +284,5 @@ def _compares(how: str, kind: str, holds: bool) -> str | None:
     """An order of integers, or that they differ."""
     if how in EQUALITY:
         return "ne" if kind in "bus" and (how == "ne") == holds else None
-    return COMPARISONS.get((how, kind)) if holds else None
+    order = kind + ORDERS.get(how, how)
+    return order if holds and order in COMPARISONS else None

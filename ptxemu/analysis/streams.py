@@ -91,12 +91,7 @@ class _Search:
 
     @lazy_property
     def _readers(self) -> dict[Reg, set[Block]]:
-        """The blocks in which registers are read; those that hand them over read them."""
-        found: dict[Reg, set[Block]] = {}
-        for block in self._graph.blocks:
-            for reg in read_by(block):
-                found.setdefault(reg, set()).add(block)
-        return found
+        return readers(self._graph.blocks)
 
     def _has_own_place(self, op: Op) -> bool:
         """Whether lanes access places that nothing says are neighbours."""
@@ -164,6 +159,15 @@ def read_by(block: Block) -> Iterable[Reg]:
     if block.cond is not None:
         yield block.cond
     yield from given(block)
+
+
+def readers(blocks: Iterable[Block]) -> dict[Reg, set[Block]]:
+    """The blocks in which registers are read; those that hand them over read them."""
+    found: dict[Reg, set[Block]] = {}
+    for block in blocks:
+        for reg in read_by(block):
+            found.setdefault(reg, set()).add(block)
+    return found
 
 
 def closed(uniformity: Uniformity, exit: Block, blocks: list[Block], defined: Set[Reg]) -> bool:

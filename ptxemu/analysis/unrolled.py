@@ -14,6 +14,7 @@ from msgspec import Struct
 from ptxemu.analysis.trips import Makers, makers
 from ptxemu.ir.graph import Block, Phi
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg
+from ptxemu.ir.types import signed
 from ptxemu.passes.rests import Pair
 
 ADD = "add.int"
@@ -54,15 +55,16 @@ class Body(Struct, frozen=True):
             terms = _terms(maker) if maker is not None else None
             if terms is None:
                 return None
-            inside = [term for term in terms if isinstance(term, Reg) and term in self.made]
-            (other,) = [term for term in terms if term is not inside[0]] if len(inside) == 1 else [None]
+            inside, outside = ([term for term in terms if (term in self.made) == there] for there in (True, False))
+            if len(inside) != 1:
+                return None
+            (operand,), (other,) = inside, outside
             if isinstance(other, Imm):
                 offset += other.bits
-            elif other is None or base is not None:
-                return None
-            else:
+            elif base is None:
                 base = other
-            operand = inside[0]
+            else:
+                return None
         return None
 
 
@@ -72,12 +74,6 @@ class Place(Struct, frozen=True):
     phi: Phi
     offset: int
     base: Reg | None
-
-
-def signed(number: int, bits: int) -> int:
-    """A number of so many bits, the highest of which is its sign."""
-    number &= (1 << bits) - 1
-    return number - (number >> bits - 1 << bits)
 
 
 def _terms(op: Op) -> list[Reg | Imm] | None:
@@ -165,15 +161,5 @@ class Copies:
     @staticmethod
     def _alike(other: Op, op: Op) -> bool:
         """Whether ops do the same with their sources."""
-        ours = op.row, op.mods, op.dst_types, op.src_types, op.negs, len(op.srcs), len(op.dsts), op.guard
-        theirs = (
-            other.row,
-            other.mods,
-            other.dst_types,
-            other.src_types,
-            other.negs,
-            len(other.srcs),
-            len(other.dsts),
-            other.guard,
-        )
-        return op.guard is None and ours == theirs
+        ours, theirs = ((it.row, it.mods, it.dst_types, it.src_types, it.negs, len(it.srcs), len(it.dsts)) for it in (op, other))
+        return ours == theirs and op.guard is None and other.guard is None

@@ -22,6 +22,7 @@ from ptxemu.device.module_info import (
     Use,
     VariableInfo,
 )
+from ptxemu.ir.types import signed
 from ptxemu.text.symbols import plain_name
 
 BLOCKS = {GLOBAL: lib.PE_BLOCK_GLOBAL, CONST: lib.PE_BLOCK_CONST, HANDLE: lib.PE_BLOCK_HANDLE}
@@ -38,8 +39,8 @@ def body_of(info: ModuleInfo) -> bytes:
     for handle in info.handles.values():
         _add_handle(writer, handle)
     for item in info.relocations:
-        record = {"block": BLOCKS[item.space], "base": BLOCKS[item.base], "offset": item.offset, "addend": _signed(item.addend),
-                  "size": item.size, "shift": item.shift, "index": item.index}  # fmt: skip
+        record = {"block": BLOCKS[item.space], "base": BLOCKS[item.base], "offset": item.offset,
+                  "addend": signed(item.addend, 64), "size": item.size, "shift": item.shift, "index": item.index}  # fmt: skip
         writer.add(lib.PE_SECTION_RELOCATIONS, record)
     for part in info.contents:
         start = writer.data(lib.PE_SECTION_BYTES, part.data)
@@ -130,11 +131,7 @@ def _add_handle(writer: Writer, handle: HandleInfo) -> None:
     }
     writer.add(lib.PE_SECTION_HANDLES, record)
     for element, name, value in fields:
-        writer.add(lib.PE_SECTION_FIELDS, {"name": writer.text(name), "element": element, "value": _signed(value)})
-
-
-def _signed(value: int) -> int:
-    return (value + 2**63) % 2**64 - 2**63
+        writer.add(lib.PE_SECTION_FIELDS, {"name": writer.text(name), "element": element, "value": signed(value, 64)})
 
 
 def info_of(entry: Entry) -> ModuleInfo:

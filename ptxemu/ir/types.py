@@ -68,6 +68,12 @@ def _rows() -> list[ScalarType]:
     return rows
 
 
+def signed(number: int, bits: int) -> int:
+    """A number modulo 2**bits as one whose highest bit is its sign."""
+    half = 1 << bits - 1
+    return (number + half) % (1 << bits) - half
+
+
 TYPES: dict[str, ScalarType] = {row.name: row for row in _rows()}
 
 PRED = TYPES["pred"]

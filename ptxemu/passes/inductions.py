@@ -17,7 +17,7 @@ from ptxemu.ir.graph import Phi
 from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.ir.types import B32, U32
 from ptxemu.isa.table import Row
-from ptxemu.passes.internal import IN_LINE, IN_STEP, LINE_START, MOVED, lane_of
+from ptxemu.passes.internal import IN_LINE, IN_STEP, LINE_START, MOVED, lane_of, marker
 
 
 class Move(Struct, frozen=True):
@@ -87,5 +87,4 @@ def _tests(lanes: Reg, step: Imm, known: list[Reg], like: Op) -> list[Op]:
 
 
 def _made(row: Row, dst: Reg, like: Op, *srcs: Reg | Imm) -> Op:
-    types = tuple(source.type for source in srcs)
-    return Op(row, {}, (dst,), srcs, (dst.type,), types, like.pos, like.end, loc=like.loc)
+    return marker(row, like, (dst,), srcs)

@@ -111,7 +111,7 @@ def store_to(row: Row, address: Addr, value: Reg | Imm, space: str, like: Op) ->
 
 
 def marker(row: Row, like: Op, dsts: tuple[Reg, ...] = (), srcs: tuple[Operand, ...] = ()) -> Op:
-    """An op of a device function's start or end, which moves values of the registers' own types."""
+    """An op whose values have the registers' own types, as those of a device function's start and end."""
     types = tuple(source.type for source in srcs if isinstance(source, (Reg, Imm)))
     return Op(row, {}, dsts, srcs, tuple(dst.type for dst in dsts), types, like.pos, like.end, loc=like.loc)
 

@@ -7,7 +7,7 @@ its accesses, for faults to name these.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from ptxemu.ir.graph import Block, Phi, reading, reads, writes
 from ptxemu.ir.ops import Imm, Op, Operand, Reg
 from ptxemu.ir.types import PRED, U32, ScalarType
 from ptxemu.isa.table import Row
-from ptxemu.passes.internal import ALL_OF, BUT_NOT, EQUAL, REST_TRIPS, TRIP, WENT
+from ptxemu.passes.internal import ALL_OF, BUT_NOT, EQUAL, REST_TRIPS, TRIP, WENT, marker
 
 COMPARISONS = ("slt", "ult", "ne", "sgt", "ugt")
 """By the numbers that ops have for them."""
@@ -65,10 +65,11 @@ class Rest(Struct, frozen=True):
     copies: int
 
 
-def go_on(found: Iterable[Rest]) -> bool:
+def go_on(found: Sequence[Rest]) -> bool:
     """Rewrite a graph in SSA form, in place; whether there are any."""
-    rewritten = [_Rewriting(rest).rewrite() for rest in found]
-    return bool(rewritten)
+    for rest in found:
+        _Rewriting(rest).rewrite()
+    return bool(found)
 
 
 class _Rewriting:
@@ -78,27 +79,24 @@ class _Rewriting:
         self.like = rest.single.ops[0]
         self.ops: list[Op] = []  # at the end of the branch's block
         self.values: dict[Reg, Operand] = {}  # what is known there of registers of later blocks
-        rest.branch.ops, rest.before.ops = [*rest.branch.ops, *rest.before.ops], []  # which only compute
         self.later = {reg: op for block in (rest.join, rest.between) for op in block.ops for reg in writes(op)}
         self.joined = {phi.dst: phi for phi in rest.join.phis}
         assert rest.join.cond is not None
-        self.enters, self.if_so = (
-            rest.join.cond,
-            (rest.join.succs[0] is rest.between) != rest.join.negated,
-        )  # and whether it has to hold
+        self.enters = rest.join.cond  # the unrolled loop
+        self.if_so = (rest.join.succs[0] is rest.between) != rest.join.negated
 
-    def rewrite(self) -> bool:
+    def rewrite(self) -> None:
         rest = self.rest
         more, total = Reg("rest.more", self.type), Reg("rest.total", self.type)
         self.count(more, total)
         none = self.made(EQUAL, Reg("rest.none", PRED), total, Imm(0, self.type))
-        rest.branch.ops = [*rest.branch.ops, *self.ops]
+        rest.branch.ops = [*rest.branch.ops, *rest.before.ops, *self.ops]
+        rest.before.ops = []
         rest.branch.cond, rest.branch.negated = none, rest.branch.succs[0] is rest.before
         phis = rest.single.phis
         phis.args[rest.before][phis.dsts.index(rest.counter.dst)] = total
         rest.single.ops = [self.trip(more), *rest.single.ops]
         self.go_past(more)
-        return True
 
     # -- before the rest
 
@@ -106,13 +104,10 @@ class _Rewriting:
         """The trips in place of the unrolled loop, and all of them."""
         rest, test = self.rest, self.rest.test
         first, bound = self.known(test.first), self.known(test.bound)
-        terms = (
-            Imm(test.step % (1 << first.type.bits), first.type),
-            *map(_word, (COMPARISONS.index(test.compares), rest.copies)),
-        )
+        terms = (_number(test.step, first.type), *map(_word, (COMPARISONS.index(test.compares), rest.copies)))
         numbers = [number for pair in rest.pairs for number in self.ends(pair)]
         enters = (self.known(self.enters), _word(int(self.if_so)))
-        self.ops.append(_op(REST_TRIPS, (more, total), (rest.count, *enters, first, bound, *terms, *numbers), self.like))
+        self.ops.append(marker(REST_TRIPS, self.like, (more, total), (rest.count, *enters, first, bound, *terms, *numbers)))
 
     def ends(self, pair: Pair) -> tuple[Operand, ...]:
         """Where a number of the unrolled loop begins and where one of the rest does, its step, and by how much the other is
@@ -154,7 +149,7 @@ class _Rewriting:
 
     def made(self, row: Row, dst: Reg, *sources: Operand) -> Reg:
         """What an op makes of some values before the rest."""
-        self.ops.append(_op(row, (dst,), sources, self.like))
+        self.ops.append(marker(row, self.like, (dst,), sources))
         return dst
 
     # -- later
@@ -163,15 +158,15 @@ class _Rewriting:
         """What a fault in a trip needs to know: the trips that are left, those of the unrolled loop, and positions."""
         rest = self.rest
         rows = [pos for single, several in rest.positions.items() for pos in (single, *several)]
-        return _op(TRIP, (), (rest.counter.dst, more, *map(_word, (rest.copies, *rows))), self.like)
+        return marker(TRIP, self.like, srcs=(rest.counter.dst, more, *map(_word, (rest.copies, *rows))))
 
     def go_past(self, more: Reg) -> None:
         """The unrolled loop is entered where the rest has left something."""
         join, like = self.rest.join, self.like
         left, enters = Reg("rest.left", PRED), Reg("rest.enters", PRED)
         row = ALL_OF if self.if_so else BUT_NOT
-        none = _op(EQUAL, (left,), (more, Imm(0, self.type)), like)
-        join.ops = [*join.ops, none, _op(row, (enters,), (left, self.enters), like)]
+        none = marker(EQUAL, like, (left,), (more, Imm(0, self.type)))
+        join.ops = [*join.ops, none, marker(row, like, (enters,), (left, self.enters))]
         join.cond, join.negated = enters, join.succs[0] is not self.rest.between
 
 
@@ -181,8 +176,3 @@ def _word(value: int) -> Imm:
 
 def _number(value: int, kind: ScalarType) -> Imm:
     return Imm(value % (1 << kind.bits), kind)
-
-
-def _op(row: Row, dsts: tuple[Reg, ...], sources: tuple[Operand, ...], like: Op) -> Op:
-    types = tuple(source.type if isinstance(source, Reg | Imm) else None for source in sources)
-    return Op(row, {}, dsts, sources, tuple(dst.type for dst in dsts), types, like.pos, like.end, loc=like.loc)

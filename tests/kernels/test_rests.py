@@ -240,6 +240,13 @@ def test_which_are_rewritten() -> None:
             assert not rewritten(HEADER + replace(right, **wrong).text("k"), "k")
 
 
+def test_what_is_read_of_the_rest_later() -> None:
+    """Where it has got to would be elsewhere."""
+    text = HEADER + Loops(32, 4, "lt", 1, 0, 1000).text("k")
+    kept = text.replace("mov.u32 %r12, 1;", "mov.u32 %r12, 1; mov.u32 %r30, 0;").replace("JOIN:", "JOIN: mov.u32 %r30, %r10;")
+    assert not rewritten(kept.replace("DONE:", "DONE: add.u32 %r12, %r12, %r30;"), "k")
+
+
 def test_order_of_accesses() -> None:
     """A place may be one that is read: the unrolled loop must not read before what the rest would have written."""
     text = HEADER + Loops(32, 4, "lt", 1, 0, 1000, stores=True).text("k")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op
 from ptxemu.ir.types import PRED
 from ptxemu.lower.core.context import Context
@@ -34,19 +33,14 @@ def rest_trips(ctx: Context, op: Op) -> None:
         ctx.define(op, 0, "0")
         ctx.define(op, 1, ctx.scalar_of(op["rest"], kind))
         return
-    rest = ctx.vector_of(op["rest"], kind)
+    rest = ctx.inst(f"freeze {t} {ctx.vector_of(op['rest'], kind)}")  # the first lane may be off
     first = ctx.splat(kind.llvm, ctx.inst(f"extractelement {t} {rest}, i64 0"))
-    apart = _some(ctx, ctx.vector.icmp("ne", kind.llvm, rest, first))
-    enter = ctx.scalar.bin("and", "i1", apart, _some(ctx, _enters(ctx, op)))
-    (more,) = ctx.when(enter, lambda: [_trips(ctx, op, rest)], None, [t])
+    enters = _enters(ctx, op)
+    found = (ctx.vector.icmp("ne", kind.llvm, rest, first), enters)
+    worth = ctx.scalar.conjunction([ctx.any(ctx.conjunction(ctx.active, lanes)) for lanes in found])
+    (more,) = ctx.when(worth, lambda: [_trips(ctx, op, rest, enters)], None, [t])
     ctx.define(op, 0, more)
     ctx.define(op, 1, ctx.vector.bin("add", kind.llvm, rest, more))
-
-
-def _some(ctx: Context, mask: str) -> str:
-    """i1: it holds for a lane that is on."""
-    lanes = ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(mask), ctx.bits_of(ctx.active))
-    return ctx.scalar.icmp("ne", f"i{LANES}", lanes, "0")
 
 
 def _enters(ctx: Context, op: Op) -> str:
@@ -55,7 +49,7 @@ def _enters(ctx: Context, op: Op) -> str:
     return enters if op["so"].bits else ctx.vector.bin("xor", "i1", enters, ctx.vector.int(1, 1))
 
 
-def _trips(ctx: Context, op: Op, rest: str) -> str:
+def _trips(ctx: Context, op: Op, rest: str, enters: str) -> str:
     """As many as there are steps from ``first`` to ``bound`` or beyond, each as many trips as it has copies, if all numbers of
     the unrolled loop begin where those of the rest end."""
     e, result, kind, copies, step = ctx.vector, op["rest"].type, op["step"].type, op["copies"].bits, op["step"].bits
@@ -68,7 +62,7 @@ def _trips(ctx: Context, op: Op, rest: str) -> str:
         e.icmp(order, t, first, bound),
         _ends(e, kind.bits, order, bound, between, size),
         e.icmp("ult", result.llvm, rest, e.int(result.bits, copies)),
-        _enters(ctx, op),
+        enters,
         *_meets(ctx, op, rest),
     ]
     steps = e.bin("lshr", t, e.bin("add", t, between, e.int(kind.bits, size - 1)), e.int(kind.bits, size.bit_length() - 1))
@@ -100,8 +94,6 @@ def _meets(ctx: Context, op: Op, rest: str) -> list[str]:
 
 def _as(e: Emitter, bits: int, value: str, wanted: int) -> str:
     """An unsigned number in another size."""
-    if bits == wanted:
-        return value
     return e.cast("trunc" if wanted < bits else "zext", f"i{bits}", value, f"i{wanted}")
 
 

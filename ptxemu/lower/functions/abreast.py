@@ -46,7 +46,6 @@ class AbreastBuilder(LoopedBuilder):
         return [
             *super()._place(),
             f"  %later.number = add i64 %number, {WARPS_AHEAD}",
-            "  %all.warps = zext i32 %warps.abreast to i64",
             "  %is.next.round = icmp uge i64 %later.number, %all.warps",
             "  %round.ahead = select i1 %is.next.round, i64 %all.warps, i64 0",
             f"  %warps.ahead = sub i64 {WARPS_AHEAD}, %round.ahead",
@@ -57,4 +56,5 @@ class AbreastBuilder(LoopedBuilder):
         head = self.ctx.head
         known = len(head)
         ctas = self.ctx.field("ctas")
-        return [*head[known:], f"  %warps.abreast = mul i32 {warps}, {ctas}", *super()._bounds("%warps.abreast", stride)]
+        all_warps = [f"  %warps.abreast = mul i32 {warps}, {ctas}", "  %all.warps = zext i32 %warps.abreast to i64"]
+        return [*head[known:], *all_warps, *super()._bounds("%warps.abreast", stride)]

@@ -20,7 +20,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg
-from ptxemu.ir.types import B32, B64, ScalarType
+from ptxemu.ir.types import B32, B64, ScalarType, signed
 from ptxemu.lower.control.sync import poll
 from ptxemu.lower.core.access import extended, pattern_test
 from ptxemu.lower.core.context import ALL_ON, MASK, Context
@@ -332,8 +332,7 @@ def _is_number(value: str) -> bool:
 
 def _wrapped(number: int, t: str) -> str:
     """As a signed number of an LLVM type."""
-    bits = int(t[1:])
-    return str((number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
+    return str(signed(number, int(t[1:])))
 
 
 # ---------------------------------------------------------------- the trips
